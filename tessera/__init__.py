@@ -1,0 +1,1 @@
+"""What every part of Tessera shares: reasons, the exception root, exit codes."""
