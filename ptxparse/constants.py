@@ -10,7 +10,8 @@ from ptxparse.model import FloatImmediate
 from ptxparse.source import Source, integer
 
 _FLOAT_BITS = re.compile(r"0[fF]([0-9a-fA-F]{8})|0[dD]([0-9a-fA-F]{16})")
-_FLOAT_DECIMAL = re.compile(r"[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?")
+_FLOAT_DECIMAL = re.compile(r"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_LONGEST_FLOAT = 1000
 _DEEPEST = 64
 _MASK = (1 << 64) - 1
 
@@ -31,8 +32,8 @@ _BINARY: dict[str, tuple[int, Callable[[int, int], int]]] = {
     "+": (9, lambda a, b: a + b),
     "-": (9, lambda a, b: a - b),
     "*": (10, lambda a, b: a * b),
-    "/": (10, lambda a, b: abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1) if b else 0),
-    "%": (10, lambda a, b: abs(a) % abs(b) * (1 if a >= 0 else -1) if b else 0),
+    "/": (10, lambda a, b: abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)),
+    "%": (10, lambda a, b: abs(a) % abs(b) * (1 if a >= 0 else -1)),
 }
 
 
@@ -43,7 +44,7 @@ def float_constant(token: str) -> FloatImmediate | None:
         if found.group(1):
             return FloatImmediate(int(found.group(1), 16), 32)
         return FloatImmediate(int(found.group(2), 16), 64)
-    if _FLOAT_DECIMAL.fullmatch(token) and not token.isdigit():
+    if len(token) <= _LONGEST_FLOAT and _FLOAT_DECIMAL.fullmatch(token) and not token.isdigit():
         return FloatImmediate(int.from_bytes(struct.pack("<d", float(token)), "little"), 64)
     return None
 
@@ -55,14 +56,19 @@ def constant(source: Source, level: int = 0, depth: int = 0) -> int | FloatImmed
     left = _unary(source, depth)
     while True:
         operator = source.peek()
+        if operator[:1] == "%":
+            operator = "%"  # what follows without a blank looks like the rest of a register's name
         found = _BINARY.get(operator)
         if found is None or found[0] < max(level, 1) or isinstance(left, FloatImmediate):
             break
-        source.take()
+        source.position = source.skip_blanks() + len(operator)
+        start = source.skip_blanks()
         right = constant(source, found[0] + 1, depth + 1)
         if isinstance(right, FloatImmediate):
-            source.fail("an integer constant")
-        left = found[1](left, right)
+            source.fail("an integer constant", start)
+        if operator in "/%" and not right:
+            source.fail("a divisor other than 0", start)
+        left = _in_64_bits(found[1](left, right))
     if level == 0 and source.peek() == "?" and isinstance(left, int):
         source.take()
         chosen = constant(source, 0, depth + 1)
@@ -70,6 +76,11 @@ def constant(source: Source, level: int = 0, depth: int = 0) -> int | FloatImmed
         other = constant(source, 0, depth + 1)
         return chosen if left else other
     return left
+
+
+def _in_64_bits(value: int) -> int:
+    """A value as 64-bit arithmetic leaves it: negative ones stay negative, larger ones lose their upper bits."""
+    return value if -_MASK >> 1 <= value <= _MASK else value & _MASK
 
 
 def _unary(source: Source, depth: int) -> int | FloatImmediate:
@@ -102,4 +113,4 @@ def _unary(source: Source, depth: int) -> int | FloatImmediate:
         return floating
     if token == "WARP_SZ":
         return 32
-    source.fail("a constant", start)
+    source.fail("a constant of at most 64 bits" if token[:1].isdigit() else "a constant", start)

@@ -168,7 +168,7 @@ class Function:
             return found
         stem = name.rstrip("0123456789")
         declared = self.register_ranges.get(stem)
-        if declared is not None and stem != name and int(name[len(stem):]) < declared[1]:
+        if declared is not None and 0 < len(name) - len(stem) <= 9 and int(name[len(stem):]) < declared[1]:
             return declared[0]
         return None
 

@@ -8,6 +8,7 @@ any other. Names are made unique on the way (see ``scope``).
 from __future__ import annotations
 
 import re
+from typing import NoReturn
 
 from ptxparse import declarations
 from ptxparse.errors import PtxError
@@ -32,8 +33,8 @@ NEWEST_VERSION = (9, 5)
 _STATEMENT = re.compile(
     r"""\s*+(?:
       (?P<label>[A-Za-z_$%][\w$]*+)\s*+:(?!:)
-    | (?:@\s*(?P<negated>!?)\s*(?P<predicate>[\w$%]++)\s++)?
-      (?P<mnemonic>[a-z][a-z0-9_]*+(?:(?:\.|::)\w++)*+)(?![\w$])(?P<operands>[^;]*+);
+    | (?:@\s*+(?P<negated>!?)\s*+(?P<predicate>[\w$%]++)\s++)?
+      (?P<mnemonic>[a-z][a-z0-9_]*+(?:(?:\.|::|(?<=\d):)\w++)*+)(?![\w$])(?P<operands>[^;]*+);
     | (?P<brace>[{}])
     | (?P<directive>\.[A-Za-z_]\w*+)
     )""",
@@ -41,21 +42,26 @@ _STATEMENT = re.compile(
 )
 _LINKAGES = (".extern", ".visible", ".weak", ".common")
 _SPACES = (".global", ".const", ".shared", ".local", ".param", ".tex", ".surf", ".sampler")
-_LINE_DIRECTIVES = (".loc", ".file")
-_IN_FUNCTION = re.compile(r"[^\n;{}]*+;?")
+_LINE_DIRECTIVES = (".loc", ".file", ".loc_intermediate")
+_IN_FUNCTION = re.compile(r"""(?:"[^"\n]*"|[^\n;{}"])*+(?:;|(?=([{}]))|.?)""")
+_UNKNOWN = re.compile(r"""(?:"[^"\n]*"|[^;{\n]|\n(?![^\S\n]*+\.))*+""")
+_UNENDED = re.compile(r"\s*(?:@\s*!?\s*[\w$%]+\s+)?[a-z][\w.:]*")
+_MOST_MNEMONICS = 20_000
 _REST_OF_LINE = re.compile(r"[^\n]*+")
 _VERSION = re.compile(r"\s*(\d{1,3})\.(\d{1,3})")
 
 
 def parse(text: str, path: str = "") -> Module:
     """Read a module. Raises :class:`PtxError` with line, column and what was expected."""
-    return _ModuleParser(Source(blank_comments(text, path), path)).module_text()
+    return _ModuleParser(Source(blank_comments(text.rstrip("\0"), path), path)).module_text()
 
 
 def mnemonic(text: str, known: dict[str, Mnemonic] = {}) -> Mnemonic:  # noqa: B006 - the cache is the point
     """The mnemonic split at its dots; the same object for the same text."""
     found = known.get(text)
     if found is None:
+        if len(known) > _MOST_MNEMONICS:
+            known.clear()
         opcode, *modifiers = text.split(".")
         found = known[text] = Mnemonic(text, opcode, tuple(modifiers))
     return found
@@ -68,15 +74,16 @@ class _ModuleParser:
 
     def module_text(self) -> Module:
         source = self.source
+        source.skip_blanks()
+        if source.peek() != ".version":
+            source.fail(".version, with which every module begins")
         while (start := source.skip_blanks()) < len(source.text):
             token = source.take()
             if token == ".section":
                 self._section(start)
             elif token in _LINE_DIRECTIVES:
                 self._rest_of_line()
-            elif token == ";":
-                continue
-            elif token and token[0] == ".":
+            elif token[:1] == "." and not token[1:2].isdigit() and len(token) > 1:
                 self._directive(token, start)
             else:
                 source.fail("a directive such as .version, .visible or .global", start)
@@ -111,19 +118,17 @@ class _ModuleParser:
     def _declaration(self, token: str, start: int) -> None:
         source, module = self.source, self.module
         linkage = ""
+        start_after = start
         while token in _LINKAGES:
             linkage = token[1:]
+            start_after = source.skip_blanks()
             token = source.take()
         if token in (".entry", ".func"):
             module.functions.append(_FunctionParser(source, module).function(token == ".entry", linkage, start))
         elif token in _SPACES:
-            while True:
-                module.variables.append(declarations.variable(source, token[1:], linkage, module.notes))
-                if not source.take_if(","):
-                    break
-            source.expect(";", "after a variable")
+            module.variables += declarations.variables(source, token[1:], linkage, module.notes)
         elif linkage:
-            source.fail(".entry, .func or a state space such as .global after a linkage directive", start)
+            source.fail(".entry, .func or a state space such as .global after a linkage directive", start_after)
         else:
             self._unknown(token, start)
 
@@ -131,10 +136,10 @@ class _ModuleParser:
         """Keep an unknown directive as a note and go past it: up to its ``;``, over its ``{ }``, or to the line's end
         when the next line starts a directive of its own."""
         source = self.source
-        found = re.compile(r"[;{]|\n\s*\.|\Z").search(source.text, source.position)
+        found = _UNKNOWN.match(source.text, source.position)
         assert found is not None
-        source.position = found.start()
-        text = " ".join(source.text[start:found.start()].split())
+        source.position = found.end()
+        text = " ".join(source.text[start:found.end()].split())
         self.module.notes.append(Note("unknown directive", text[:200], source.line_at(start)))
         if source.take_if("{"):
             source.skip_balanced("{", "}")
@@ -169,13 +174,16 @@ class _FunctionParser:
             source.skip_balanced("(", ")")
         results = self._parameters() if source.take_if("(") else []
         function = Function(source.take_name("a function"), is_entry, line, linkage, results=results)
-        names = Names(function)
+        names = Names(function, source.text)
         if source.take_if("("):
             function.parameters = self._parameters()
         for variable in results + function.parameters:
             if variable.space == "reg":
                 function.register_types[variable.name] = variable.type
                 names.registers.add(variable.name)
+            elif variable.name[0] == "%":
+                names.percent_variables.add(variable.name)
+        names.percent_variables.update(v.name for v in self.module.variables if v.name[0] == "%")
         self._performance_directives(function)
         if not source.take_if(";"):
             source.expect("{", "opening a function body, or ';'")
@@ -193,7 +201,7 @@ class _FunctionParser:
             space = source.take()
             if space not in (".param", ".reg"):
                 source.fail(".param or .reg", start)
-            declared.append(declarations.variable(source, space[1:], "", self.module.notes, initialised=False))
+            declared.append(declarations.parameter(source, space[1:], self.module.notes))
         return declared
 
     def _performance_directives(self, function: Function) -> None:
@@ -202,8 +210,7 @@ class _FunctionParser:
             line = source.line_at(source.skip_blanks())
             source.take()
             if token == ".pragma":
-                source.take()
-                source.take_if(";")
+                _pragma(source)
                 continue
             numbers = []
             while source.peek()[:1].isdigit():
@@ -213,11 +220,16 @@ class _FunctionParser:
             function.directives[token[1:]] = tuple(numbers)
             if token[1:] not in _FUNCTION_DIRECTIVES:
                 self.module.notes.append(Note("unknown directive", token, line))
+                while (token := source.peek()) and token not in ("{", ";") and token[0] != ".":
+                    source.take()
 
 
 _FUNCTION_DIRECTIVES = frozenset(
-    "maxnreg maxntid reqntid minnctapersm maxnctapersm noreturn explicitcluster reqnctapercluster maxclusterrank "
-    "blocksareclusters abi_preserve abi_preserve_control unroll".split()
+    {
+        "maxnreg", "maxntid", "reqntid", "minnctapersm", "maxnctapersm", "noreturn", "explicitcluster",
+        "reqnctapercluster", "maxclusterrank", "blocksareclusters", "abi_preserve", "abi_preserve_control",
+        "minperctamemory", "unroll",
+    }
 )
 
 
@@ -235,10 +247,11 @@ class _BodyParser:
         text, position = source.text, source.position
         match, count, operands_of = _STATEMENT.match, text.count, names.operands
         mark, line = position, source.line_at(position)
+        inner = False
         while True:
             found = match(text, position)
             if found is None:
-                source.fail("an instruction, a label, a directive or '}'", _past_blanks(text, position))
+                self._no_statement(position)
             label, negated, predicate, op, operands, brace, directive = found.groups()
             if op is not None:
                 start = found.start("mnemonic")
@@ -256,6 +269,8 @@ class _BodyParser:
                 except OperandError as error:
                     self._operand_error(error, found.start("operands"), operands)
                 instructions.append(instruction)
+                if inner:
+                    names.used(instruction)
                 continue
             position = found.end()
             if label is not None:
@@ -265,17 +280,26 @@ class _BodyParser:
             elif brace == "{":
                 if len(names.scopes) > DEEPEST_SCOPE:
                     source.fail(f"scopes nested at most {DEEPEST_SCOPE} deep", found.start("brace"))
-                names.open(len(instructions))
+                names.open()
+                inner = True
             elif brace == "}":
-                if len(names.scopes) == 1:
+                if not inner:
                     break
-                names.close(instructions)
+                names.close()
+                inner = len(names.scopes) > 1
             else:
                 source.position = position
                 self._directive(directive, found.start("directive"))
                 position = source.position
         source.position = position
         self.function_.end_line = source.line_at(position)
+
+    def _no_statement(self, position: int) -> NoReturn:
+        source = self.source
+        unended = _UNENDED.match(source.text, position)
+        if unended is not None and source.text.find(";", unended.end()) < 0:
+            source.fail("';' ending this instruction", unended.end())
+        source.fail("an instruction, a label, a directive or '}'", _past_blanks(source.text, position))
 
     def _guard(self, instruction: Instruction, predicate: str, negated: str) -> None:
         register = self.names.resolve(predicate)
@@ -299,12 +323,12 @@ class _BodyParser:
         arguments: Operand = Vector(())
         prototype: Operand = Symbol("")
         if parts and parts[0][:1] == "(":
-            results = names._cached(parts.pop(0))
+            results = names.arguments(parts.pop(0))
         if not parts:
             raise OperandError("the function to call", "")
         target = names.resolve(parts.pop(0))
         if parts and parts[0][:1] == "(":
-            arguments = names._cached(parts.pop(0))
+            arguments = names.arguments(parts.pop(0))
         if parts:
             prototype = names.resolve(parts.pop(0))
         if parts:
@@ -324,14 +348,17 @@ class _BodyParser:
             while source.take_if(","):
                 targets.append(source.take_name("a target"))
             source.expect(";")
-            self.function_.branch_targets[self._unique_label(label)] = tuple(targets)
+            unique = self._unique_label(label)
+            self.function_.branch_targets[unique] = tuple(targets)
+            if len(self.names.scopes) > 1:
+                self.names.scopes[-1].lists.append(unique)
         elif directive == ".callprototype":
             source.take()
             parser = _FunctionParser(source, self.module)
             results = parser._parameters() if source.take_if("(") else []
             source.take_name("a prototype (or _)")
             parameters = parser._parameters() if source.take_if("(") else []
-            source.take_if(".noreturn")
+            parser._performance_directives(Function("", False, 0))
             source.expect(";")
             self.function_.prototypes[self._unique_label(label)] = (tuple(results), tuple(parameters))
         else:
@@ -355,15 +382,10 @@ class _BodyParser:
                 directive = source.take()
             if directive not in _SPACES:
                 source.fail("a state space such as .shared", start)
-            while True:
-                variable = declarations.variable(source, directive[1:], "", self.module.notes)
+            for variable in declarations.variables(source, directive[1:], "", self.module.notes):
                 self.names.declare_variable(variable)
-                if not source.take_if(","):
-                    break
-            source.expect(";", "after a variable")
         elif directive == ".pragma":
-            source.take()
-            source.expect(";", "after .pragma")
+            _pragma(source)
         elif directive == ".section":
             source.position = source.text.find("{", source.position) + 1 or source.fail("a section's contents in { }")
             source.skip_balanced("{", "}")
@@ -373,6 +395,20 @@ class _BodyParser:
             text = " ".join(source.text[start:found.end()].split())
             self.module.notes.append(Note("unknown directive", text[:200], source.line_at(start)))
             source.position = found.end()
+            if found.group(1) == "{":
+                source.take()
+                source.skip_balanced("{", "}")
+
+
+def _pragma(source: Source) -> None:
+    """The strings after ``.pragma``: hints to the assembler, without meaning here."""
+    while True:
+        if source.peek()[:1] != '"':
+            source.fail("a string after .pragma")
+        source.take()
+        if not source.take_if(","):
+            break
+    source.expect(";", "after .pragma")
 
 
 def _past_blanks(text: str, position: int) -> int:

@@ -7,6 +7,7 @@ function. The same operand text means the same operand until a declaration chang
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from ptxparse.constants import constant
 from ptxparse.errors import PtxError
@@ -28,10 +29,14 @@ from ptxparse.source import Source
 
 DEEPEST_SCOPE = 500
 _DEEPEST_OPERAND = 16
-_PERCENT_NAME = re.compile(r"%[\w$]+(?:\.[xyzwrgba])?")
-_NAME = re.compile(r"[A-Za-z_$][\w$]*(?:\.[xyzwrgba])?")
-_NAME_AND_OFFSET = re.compile(r"([%A-Za-z_$][\w$]*(?:\.[xyzwrgba])?)\s*(?:\+\s*([-\w]+)|\[\s*(\w+)\s*\]|(-\s*\w+))?")
-_PARTS = re.compile(r"(?:[^,{}()\[\]]|\{[^{}]*\}|\((?:[^()]|\([^()]*\))*\)|\[[^\[\]]*\])+")
+# A component is that of a vector (.x, .r) or of a video instruction's operand (.b0, .h10).
+_PERCENT_NAME = re.compile(r"%[\w$]+(?:\.(?:[xyzwrgba]|[bh]\d{1,4}))?")
+_NAME_AND_OFFSET = re.compile(
+    r"([%A-Za-z_$][\w$]*(?:\.(?:[xyzwrgba]|[bh]\d{1,4}))?)\s*(?:\[([^\[\]]*)\]|\+([^\[\]]*)|(-[^\[\]]*))?"
+)
+_PARTS = re.compile(r"(?:[^,{}()\[\]]++|\{[^{}]*\}|\((?:[^()]|\([^()]*\))*\)|\[[^\[\]]*\])++")
+_RENAMED = re.compile(r"(?<!\$)(\$++)\d++(?![\w$])")
+_LONGEST_NUMBER = 9
 
 
 class OperandError(ValueError):
@@ -44,14 +49,16 @@ class OperandError(ValueError):
 
 
 class Scope:
-    """One ``{ }``. ``names`` maps declared names to their unique ones, ``ranges`` register stems likewise."""
+    """One ``{ }``. ``names`` maps declared names to their unique ones, ``ranges`` register stems likewise; ``uses``
+    holds the instructions that name a symbol which may yet turn out to be a label of this scope or an outer one."""
 
-    def __init__(self, number: int, first_instruction: int, cache: dict[str, Operand]) -> None:
+    def __init__(self, number: int, cache: dict[str, Operand]) -> None:
         self.number = number
-        self.first_instruction = first_instruction
         self.names: dict[str, str] = {}
         self.ranges: dict[str, tuple[str, int]] = {}
         self.labels: dict[str, str] = {}
+        self.uses: dict[str, list[Instruction]] = {}
+        self.lists: list[str] = []
         self.cache = cache
         self.owns_cache = number == 0
 
@@ -59,32 +66,48 @@ class Scope:
 class Names:
     """The open scopes of the function being parsed; turns operand text into operands."""
 
-    def __init__(self, function: Function) -> None:
+    def __init__(self, function: Function, text: str = "", percent_variables: Iterable[str] = ()) -> None:
         self.function = function
-        self.scopes = [Scope(0, 0, {})]
+        self.scopes = [Scope(0, {})]
         self.count = 0
         self.registers: set[str] = set()
+        self.percent_variables = set(percent_variables)
+        self._text = text
+        self._mark = ""
 
-    def open(self, first_instruction: int) -> None:
+    def open(self) -> None:
         """Enter an inner scope."""
+        if not self._mark:
+            # One more $ than any name of the module has before a final number, so that new names cannot collide.
+            self._mark = "$" + "$" * max((len(m.group(1)) for m in _RENAMED.finditer(self._text)), default=0)
         self.count += 1
-        self.scopes.append(Scope(self.count, first_instruction, self.scopes[-1].cache))
+        self.scopes.append(Scope(self.count, self.scopes[-1].cache))
 
-    def close(self, instructions: list[Instruction]) -> None:
-        """Leave the innermost scope: its labels become unique, in the instructions that may refer to them too."""
+    def used(self, instruction: Instruction) -> None:
+        """Note the symbols of an instruction in an inner scope: they may be labels that come later."""
+        for operand in instruction.operands:
+            if type(operand) is Symbol:
+                self.scopes[-1].uses.setdefault(operand.name, []).append(instruction)
+
+    def close(self) -> None:
+        """Leave the innermost scope: its labels become unique, in the instructions that refer to them too."""
         scope = self.scopes.pop()
-        if not scope.labels:
-            return
-        for instruction in instructions[scope.first_instruction:]:
-            if any(isinstance(o, Symbol) and o.name in scope.labels for o in instruction.operands):
+        outer = self.scopes[-1]
+        for name, unique in scope.labels.items():
+            for instruction in scope.uses.pop(name, ()):
                 instruction.operands = tuple(
-                    Symbol(scope.labels.get(o.name, o.name), o.offset) if isinstance(o, Symbol) else o
-                    for o in instruction.operands
+                    [Symbol(unique, o.offset) if type(o) is Symbol and o.name == name else o
+                     for o in instruction.operands]
                 )
         targets = self.function.branch_targets
-        for name in scope.labels.values():
-            if name in targets:
-                targets[name] = tuple(scope.labels.get(target, target) for target in targets[name])
+        for list_ in scope.lists:
+            targets[list_] = tuple([scope.labels.get(target, target) for target in targets[list_]])
+        if outer.number:
+            outer.lists += scope.lists
+            if len(outer.uses) < len(scope.uses):
+                outer.uses, scope.uses = scope.uses, outer.uses
+            for name, instructions in scope.uses.items():
+                outer.uses.setdefault(name, []).extend(instructions)
 
     def _declare(self, name: str) -> str:
         scope = self.scopes[-1]
@@ -94,12 +117,15 @@ class Names:
             scope.cache = {}
             scope.owns_cache = True
         scope.cache.clear()
-        scope.names[name] = unique = f"{name}${scope.number}"
+        scope.names[name] = unique = f"{name}{self._mark}{scope.number}"
         return unique
 
     def declare_variable(self, variable: Variable) -> None:
         """Add a variable of the function's body."""
         variable.name = self._declare(variable.name)
+        if variable.name[0] == "%":
+            self.percent_variables.add(variable.name)
+            self.scopes[-1].cache.clear()
         self.function.variables.append(variable)
 
     def declare_registers(self, declaration: RegisterDeclaration) -> None:
@@ -127,7 +153,7 @@ class Names:
         if scope.number:
             if name in scope.labels:
                 return False
-            scope.labels[name] = unique = f"{name}${scope.number}"
+            scope.labels[name] = unique = f"{name}{self._mark}{scope.number}"
         elif name in self.function.labels:
             return False
         self.function.labels[unique] = index
@@ -135,31 +161,32 @@ class Names:
 
     def resolve(self, name: str) -> Operand:
         """The register or symbol that a name means in the innermost scope."""
+        name, dot, component = name.partition(".")
         stem = name.rstrip("0123456789")
-        component = ""
-        if len(name) > 2 and name[-2] == "." and name[0] != "%":
-            name, component = name[:-2], name[-2:]
+        number = name[len(stem):]
+        if len(number) > 1 and number[0] == "0":
+            number = number.lstrip("0") or "0"  # the assembler takes %r01 for %r1
         for scope in reversed(self.scopes[1:]):
             if name in scope.names:
                 name = scope.names[name]
                 break
-            if stem != name and stem in scope.ranges:
+            if number and stem in scope.ranges:
                 unique, count = scope.ranges[stem]
-                if int(name[len(stem):]) < count:
-                    name = unique + name[len(stem):]
-                    break
-        if name[0] == "%" or name in self.registers or name == "_" or self._in_range(name):
-            return Register(name + component)
+                if len(number) <= _LONGEST_NUMBER and int(number) < count:
+                    return Register(unique + number + dot + component)
+        if name in self.registers:
+            return Register(name + dot + component)
+        if number and (stem[:1] == "%" or stem in self.registers) and self._in_range(stem, number):
+            return Register(stem + number + dot + component)
+        if name == "_" or (name[0] == "%" and name not in self.percent_variables):
+            return Register(name + dot + component)
         if name == "WARP_SZ":
             return Immediate(32)
         return Symbol(name)
 
-    def _in_range(self, name: str) -> bool:
-        stem = name.rstrip("0123456789")
-        if stem == name or stem not in self.registers:
-            return False
+    def _in_range(self, stem: str, number: str) -> bool:
         declared = self.function.register_ranges.get(stem)
-        return declared is not None and len(name) - len(stem) < 10 and int(name[len(stem):]) < declared[1]
+        return declared is not None and len(number) <= _LONGEST_NUMBER and int(number) < declared[1]
 
     def operands(self, text: str) -> tuple[Operand, ...]:
         """The operands of an instruction from the text after its mnemonic."""
@@ -193,26 +220,22 @@ class Names:
             return self.resolve(text)
         if first == "[":
             return self._address(text, depth)
-        if first == "{" or first == "(":
-            if text[-1] != ("}" if first == "{" else ")"):
-                if first == "(":
-                    return self._constant(text)
+        if first == "{":
+            if text[-1] != "}":
                 raise OperandError("'}' closing a vector", text)
-            if first == "(" and depth:
-                return self._constant(text)
-            inside = text[1:-1].strip()
-            parts = split_operands(inside) if inside else []
-            return Vector(tuple([self._cached(part, depth + 1) for part in parts]))
+            return Vector(self._list(text, depth))
         if first == "!":
             return Negated(self._cached(text[1:], depth + 1))
+        if first == "-" and (found := _NAME_AND_OFFSET.fullmatch(text[1:].lstrip())) and found.lastindex == 1:
+            return Negated(self.resolve(found.group(1)))  # only video instructions negate registers so
+        if first.isdigit() or first in "-+~.(":
+            return self._constant(text)
         if "|" in text:
             one, _, two = text.partition("|")
             return Pair(self._cached(one, depth + 1), self._cached(two, depth + 1))
-        if first.isdigit() or first in "-+~.":
-            return self._constant(text)
         found = _NAME_AND_OFFSET.fullmatch(text)
         if found is None:
-            raise OperandError("an operand", text)
+            raise OperandError("an operand" if "\n" not in text else "';' ending the instruction, or an operand", text)
         operand = self.resolve(found.group(1))
         offset = self._offset(found)
         if not offset:
@@ -221,11 +244,20 @@ class Names:
             raise OperandError("a variable before an offset", text)
         return Symbol(operand.name, offset)
 
+    def arguments(self, text: str) -> Vector:
+        """The parenthesised list of a call."""
+        if text[-1] != ")":
+            raise OperandError("')' closing this list", text)
+        return Vector(self._list(text, 0))
+
+    def _list(self, text: str, depth: int) -> tuple[Operand, ...]:
+        inside = text[1:-1].strip()
+        return tuple([self._cached(part, depth + 1) for part in split_operands(inside)]) if inside else ()
+
     def _offset(self, found: re.Match[str]) -> int:
-        plus, index, minus = found.group(2), found.group(3), found.group(4)
-        written = plus or index or minus
-        if written is None:
+        if found.lastindex == 1:
             return 0
+        written = found.group(found.lastindex or 0)
         value = self._constant(written)
         if not isinstance(value, Immediate):
             raise OperandError("an integer offset", written)
@@ -238,12 +270,14 @@ class Names:
         except PtxError as error:
             raise OperandError(error.expected, text) from None
         if source.peek():
-            raise OperandError("an operand or a comma", text)
+            raise OperandError("a comma or ';' after a constant", text)
         return Immediate(value) if isinstance(value, int) else value
 
     def _address(self, text: str, depth: int) -> Operand:
         if text[-1] != "]":
-            raise OperandError("']' closing an address", text)
+            text = text.removesuffix(".unified").rstrip()
+            if text[-1] != "]":
+                raise OperandError("']' closing an address", text)
         inside = text[1:-1].strip()
         if "," in inside:
             parts = split_operands(inside)
@@ -265,7 +299,23 @@ class Names:
 def split_operands(text: str) -> list[str]:
     """Split at the commas outside brackets."""
     parts = _PARTS.findall(text)
-    # What the pattern cannot cover (an unbalanced bracket, an empty operand) is shorter than the text it came from.
-    if sum(map(len, parts)) + max(len(parts) - 1, 0) != len(text):
-        raise OperandError("balanced brackets and an operand after each comma", text)
+    if ",".join(parts) != text:  # something lay between the parts: an unbalanced bracket, an empty operand
+        raise _unsplittable(text)
     return [str(part) for part in parts]
+
+
+def _unsplittable(text: str) -> OperandError:
+    """What is wrong where operands cannot be told apart."""
+    position = 0
+    for part in _PARTS.finditer(text):
+        if part.start() != position:
+            break
+        position = part.end()
+        if text[position:position + 1] == ",":
+            position += 1
+    mark = text[position:position + 1]
+    if mark in ("(", "[", "{"):
+        return OperandError(f"{')]}'['([{'.index(mark)]!r} closing this bracket", text[position:])
+    if mark in (")", "]", "}"):
+        return OperandError(f"no {mark!r} without its opening bracket", text[position:])
+    return OperandError("an operand after each comma", text[position:])

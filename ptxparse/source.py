@@ -9,11 +9,12 @@ from ptxparse.errors import PtxError
 
 _LINE_COMMENT = re.compile(r"//[^\n]*")
 _COMMENT_OR_STRING = re.compile(r'"[^"\n]*"|//[^\n]*|/\*')
+_BLANKS = re.compile(r"\s*+")
 _NOT_NEWLINE = re.compile(r"[^\n]")
 _TOKEN = re.compile(
     r"""\s*+(?:
       (?P<string>"[^"\n]*")
-    | (?P<number>[0-9][\w.]*(?:(?<=[eE])[+-]\d+)?)
+    | (?P<number>0[xX]\w+ | 0[fF][0-9a-fA-F]{8}\b | 0[dD][0-9a-fA-F]{16}\b | \.?[0-9][\w.]*(?:(?<=[eE])[+-]\d+)?)
     | (?P<word>\.?[A-Za-z_$%][\w$]*(?:::[\w$]+)*)
     | (?P<mark><<|>>|<=|>=|==|!=|&&|\|\||\S)
     )""",
@@ -54,6 +55,9 @@ class Source:
         self.position = 0
         self._mark = 0
         self._line = 1
+        self._looked_at = -1
+        self._token = ""
+        self._token_end = 0
 
     def line_at(self, position: int) -> int:
         """Line (from 1) of a position at or after the last one asked for; earlier ones are counted afresh."""
@@ -75,33 +79,40 @@ class Source:
 
     def skip_blanks(self) -> int:
         """Move past blanks; returns the position."""
-        text, position = self.text, self.position
-        while position < len(text) and text[position].isspace():
-            position += 1
+        position = self.position
+        if position == self._looked_at:
+            position = self._token_end - len(self._token)
+            self._looked_at = position
+        else:
+            found = _BLANKS.match(self.text, position)
+            assert found is not None
+            position = found.end()
         self.position = position
         return position
 
     def peek(self) -> str:
-        """The next token, "" at the end."""
-        found = _TOKEN.match(self.text, self.position)
-        return found.group(found.lastgroup or 0) if found else ""
+        """The next token, "" at the end. It is read once, however often it is looked at."""
+        if self.position != self._looked_at:
+            self._looked_at = self.position
+            found = _TOKEN.match(self.text, self.position)
+            if found is None:
+                self._token, self._token_end = "", len(self.text)
+            else:
+                self._token, self._token_end = found.group(found.lastgroup or 0), found.end()
+        return self._token
 
     def take(self) -> str:
         """The next token, moved past; "" at the end."""
-        found = _TOKEN.match(self.text, self.position)
-        if found is None:
-            self.position = len(self.text)
-            return ""
-        self.position = found.end()
-        return found.group(found.lastgroup or 0)
+        token = self.peek()
+        self.position = self._token_end
+        return token
 
     def take_if(self, token: str) -> bool:
         """Move past ``token`` if it comes next."""
-        found = _TOKEN.match(self.text, self.position)
-        if found is not None and found.group(found.lastgroup or 0) == token:
-            self.position = found.end()
-            return True
-        return False
+        if self.peek() != token:
+            return False
+        self.position = self._token_end
+        return True
 
     def expect(self, token: str, why: str = "") -> None:
         """Move past ``token`` or fail."""
@@ -141,20 +152,24 @@ _DECIMAL = re.compile(r"[1-9][0-9]*U?|0U?")
 _HEXADECIMAL = re.compile(r"0[xX][0-9a-fA-F]+U?")
 _OCTAL = re.compile(r"0[0-7]+U?")
 _BINARY = re.compile(r"0[bB][01]+U?")
-_LONGEST_INTEGER = 70
+_LARGEST = (1 << 64) - 1
+_LONGEST_INTEGER = 80
 
 
 def integer(token: str) -> int | None:
-    """Value of an integer constant (decimal, hexadecimal, octal, binary, with or without ``U``), None if it is none."""
+    """Value of an integer constant (decimal, hexadecimal, octal, binary, with or without ``U``); None if it is none
+    or does not fit into 64 bits."""
     if not token or not token[0].isdigit() or not token.isascii() or len(token) > _LONGEST_INTEGER:
         return None
     digits = token.removesuffix("U")
     if _DECIMAL.fullmatch(token):
-        return int(digits)
-    if _HEXADECIMAL.fullmatch(token):
-        return int(digits, 16)
-    if _OCTAL.fullmatch(token):
-        return int(digits, 8)
-    if _BINARY.fullmatch(token):
-        return int(digits[2:], 2)
-    return None
+        value = int(digits)
+    elif _HEXADECIMAL.fullmatch(token):
+        value = int(digits, 16)
+    elif _OCTAL.fullmatch(token):
+        value = int(digits, 8)
+    elif _BINARY.fullmatch(token):
+        value = int(digits[2:], 2)
+    else:
+        return None
+    return value if value <= _LARGEST else None

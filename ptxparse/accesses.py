@@ -1,0 +1,295 @@
+"""From the walk to the accesses of a program: bases, offsets, guards; what cannot be said makes the kernel opaque."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from ptxparse.conditions import Condition, Constraints, constraints
+from ptxparse.loops import Loops
+from ptxparse.model import TYPE_BYTES, Register
+from ptxparse.opcodes import Effect, accessed_bytes, fragment, lookup
+from ptxparse.program import Access, Base, Limit
+from ptxparse.recombine import recombine
+from ptxparse.rewrite import Flattener
+from ptxparse.transfer import compare
+from ptxparse.values import (
+    ZERO,
+    Check,
+    Sum,
+    add,
+    constant,
+    constant_of,
+    constant_term,
+    without_constant,
+)
+from ptxparse.walk import RawAccess, Walk
+from tessera.reasons import Reason
+
+MOST_VARIANTS = 8
+_KINDS = {
+    Effect.LOAD: "R", Effect.STORE: "W", Effect.ATOMIC: "A", Effect.COPY: "R", Effect.MATRIX_LOAD: "R",
+    Effect.MATRIX_STORE: "W", Effect.DISCARD: "W",
+}
+_PRIVATE = ("shared", "local", "param", "reg")
+
+
+class Problem(NamedTuple):
+    """Why an access has no base."""
+
+    reason: Reason
+    line: int
+
+
+class _Key(NamedTuple):
+    kind: str
+    bases: tuple[Base, ...]
+    offset: Sum
+    guards: tuple[Limit, ...]
+    uniform: tuple[Condition, ...]
+    checks: tuple[Check, ...]
+    certain: bool
+    loops: tuple[int, ...]
+
+
+class AccessBuilder:
+    """Collects the accesses of one kernel. ``accesses`` and ``problems`` hold the result."""
+
+    def __init__(self, walk: Walk, loops: Loops) -> None:
+        self.walk = walk
+        self.loops = loops
+        self.graph = walk.graph
+        self.flow = walk.flow
+        self.flattener = Flattener(self.graph)
+        self.problems: list[Problem] = []
+        self.groups: dict[_Key, tuple[dict[tuple[int, int], None], dict[int, None], list[int]]] = {}
+        self.at_block: dict[int, list[Condition]] = {}
+        self.certain_at: dict[int, bool] = {}
+        self.conjunctions: dict[tuple[Condition, ...], Constraints] = {}
+        for raw in walk.accesses:
+            self._access(raw)
+
+    @property
+    def accesses(self) -> tuple[Access, ...]:
+        return tuple(
+            Access(key.kind, key.bases, key.offset, _merged(spans), key.guards, key.uniform, key.checks, key.certain,
+                   key.loops, tuple(lines), sum(count))
+            for key, (spans, lines, count) in self.groups.items()
+        )
+
+    def _access(self, raw: RawAccess) -> None:
+        row = lookup(raw.instruction.op)
+        kind = _KINDS.get(row.effect) if row is not None else None
+        if kind is None or raw.space == "param":
+            return
+        address = self.loops.resolve(raw.address, raw.block)
+        conditions = list(self.block_conditions(raw.block))
+        certain = self._is_certain(raw.block)
+        if raw.guard is not None:
+            conditions.append((self.loops.resolve(raw.guard[0], raw.block), raw.guard[1]))
+        size = self._size(raw)
+        if row is not None and row.effect is Effect.COPY:
+            found = self._source_bytes(raw)
+            certain = certain and found is None
+            conditions += found or []
+        matrix = fragment(raw.instruction.op)
+        if matrix is not None:
+            size = matrix.line_bytes
+            each = self.graph.leaf(("each", len(self.graph.nodes), matrix.lines), 0, matrix.lines - 1)
+            stride = self._stride(raw, matrix.length)
+            address = add(address, self.graph.multiply(each, stride), matrix.bits // 8)
+        for variant, more in self._variants(address):
+            self._variant(raw, kind, variant, conditions + more, size, certain)
+
+    def block_conditions(self, block: int) -> list[Condition]:
+        """Conditions that hold whenever the block runs, with loop variables resolved as seen from it."""
+        found = self.at_block.get(block)
+        if found is None:
+            raw = self.walk.conditions_at(block)
+            found = self.at_block[block] = [(self.loops.resolve(value, block), truth) for value, truth in raw]
+        return found
+
+    def _is_certain(self, block: int) -> bool:
+        """Whether the conditions that dominate the block are all that decides whether it runs."""
+        known = self.certain_at.get(block)
+        if known is None:
+            above = self.flow.dominator[block]
+            if above == -1:
+                known = True
+            else:
+                entered = any(e.target == block for e in self.flow.blocks[above].successors)
+                direct = entered and bool(self.walk.conditions[block])
+                known = (direct or self.flow.post_dominates(block, above)) and self._is_certain_above(above)
+            self.certain_at[block] = known
+        return known
+
+    def _is_certain_above(self, block: int) -> bool:
+        chain = []
+        while block != -1 and block not in self.certain_at:
+            chain.append(block)
+            block = self.flow.dominator[block]
+        for above in reversed(chain):
+            self._is_certain(above)
+        return self.certain_at[chain[0]] if chain else self.certain_at.get(block, True)
+
+    def _size(self, raw: RawAccess) -> int:
+        instruction = raw.instruction
+        size = accessed_bytes(instruction.op)
+        if not size and instruction.op.opcode in ("cp", "discard"):
+            position = 2 if instruction.op.opcode == "cp" else 1
+            known = constant_of(self._operand(raw, position))
+            size = known if known is not None and 0 < known <= 128 else 16 if instruction.op.opcode == "cp" else 128
+        return size or TYPE_BYTES["b64"]
+
+    def _operand(self, raw: RawAccess, position: int) -> Sum:
+        operands = raw.instruction.operands
+        if position >= len(operands):
+            return ZERO
+        operand = operands[position]
+        if isinstance(operand, Register):
+            return self.loops.resolve(raw.environment.get(operand.name, ()), raw.block)
+        return self.walk._read(operand)
+
+    def _source_bytes(self, raw: RawAccess) -> list[Condition] | None:
+        """``cp.async`` with a source size reads that many bytes, none for 0: the condition for reading any. None when
+        the instruction has no such operand."""
+        operands = raw.instruction.operands
+        if len(operands) < 4 or not isinstance(operands[3], Register) or operands[3].name not in raw.environment:
+            return None if len(operands) < 4 else []
+        size = self._operand(raw, 3)
+        if self.walk.body.register_type(operands[3].name) == "pred":
+            return [(size, False)]
+        node = self._single(size)
+        if node is not None and node[0] == "alternatives":
+            nonzero = [guards for value, guards in node[1] if constant_of(value) != 0]
+            if len(nonzero) == 1:
+                return list(nonzero[0])
+        return [(compare(self.graph, "lt", ZERO, self.graph.wrap(size, 32, False)), True)]
+
+    def _single(self, value: Sum) -> tuple[Any, ...] | None:
+        if len(value) == 1 and value[0][1] == 1 and len(value[0][0]) == 1:
+            return self.graph.nodes[value[0][0][0]]
+        return None
+
+    def _stride(self, raw: RawAccess, length: int) -> Sum:
+        """Elements between the lines of a matrix: the last operand of ``wmma.load`` and ``wmma.store``, if there."""
+        operands = raw.instruction.operands
+        position = 2 if len(operands) > 2 else -1
+        return self._operand(raw, position) if position > 0 else constant(length)
+
+    def _variants(self, address: Sum) -> list[tuple[Sum, list[Condition]]]:
+        """An address that is one of several pointers, taken apart; numbers that are one of several stay together."""
+        done: list[tuple[Sum, list[Condition]]] = []
+        work: list[tuple[Sum, list[Condition]]] = [(address, [])]
+        while work:
+            value, conditions = work.pop()
+            chosen = next((p for p, c in value if len(p) == 1 and c == 1 and self._selects_pointer(p[0])), None)
+            if chosen is None or len(done) + len(work) > MOST_VARIANTS:
+                done.append((value, conditions))
+                continue
+            rest = add(value, ((chosen, 1),), -1)
+            node: tuple[Any, ...] = self.graph.nodes[chosen[0]]
+            for option, guards in reversed(node[1]):
+                work.append((add(rest, option), conditions + list(guards)))
+        return done
+
+    def _selects_pointer(self, atom: int) -> bool:
+        node: tuple[Any, ...] = self.graph.nodes[atom]
+        if node[0] != "alternatives":
+            return False
+        return any(self._may_be_pointer(a) or self._selects_pointer(a)
+                   for value, _ in node[1] for p, c in value if len(p) == 1 and c == 1 for a in p)
+
+    def _may_be_pointer(self, atom: int) -> bool:
+        node: tuple[Any, ...] = self.graph.nodes[atom]
+        return bool(node[0] == "symbol" or (node[0] == "param" and node[2] == 8))
+
+    def _variant(
+        self, raw: RawAccess, kind: str, address: Sum, conditions: list[Condition], size: int, certain: bool
+    ) -> None:
+        flat, checks = self.flattener.flatten(address)
+        flat = recombine(self.graph, flat)
+        bases, offset = self._split_base(flat)
+        line = raw.instruction.line
+        if any(self._space(base) in _PRIVATE for base in bases):
+            return
+        if not bases and self._is_workspace(flat):
+            return
+        if not bases:
+            self.problems.append(Problem(self._no_base(flat), line))
+            return
+        if sum(1 for base in bases if base.name) > 1:
+            self.problems.append(Problem(Reason.TWO_BASES, line))
+            return
+        found = self._conjunction(tuple(conditions))
+        if found.false:
+            return
+        uniform = tuple(c for c in found.rest if self.graph.is_uniform(c[0]))
+        key = _Key(
+            kind, bases, without_constant(offset), _limits(found),
+            tuple((self.flattener.flatten(value)[0], truth) for value, truth in uniform),
+            tuple(sorted(checks)),
+            certain and kind == "W" and len(uniform) == len(found.rest) and raw.instruction.op.opcode != "discard",
+            tuple(self.flow.loops_around(raw.block)),
+        )
+        first = constant_term(offset)
+        spans, lines, count = self.groups.setdefault(key, ({}, {}, []))
+        spans[first, first + size] = None
+        lines[line] = None
+        count.append(1)
+
+    def _conjunction(self, conditions: tuple[Condition, ...]) -> Constraints:
+        found = self.conjunctions.get(conditions)
+        if found is None:
+            found = self.conjunctions[conditions] = constraints(self.graph, self.flattener, list(conditions))
+        return found
+
+    def _split_base(self, value: Sum) -> tuple[tuple[Base, ...], Sum]:
+        bases = []
+        offset = value
+        for product, coefficient in value:
+            if coefficient != 1 or len(product) != 1:
+                continue
+            node: tuple[Any, ...] = self.graph.nodes[product[0]]
+            if node[0] == "param" and node[2] == 8:
+                bases.append(Base(node[1]))
+            elif node[0] == "symbol":
+                bases.append(Base(-1, node[1]))
+        if any(base.name for base in bases):
+            # A module variable is the base; 64-bit words beside it can only be numbers.
+            bases = [base for base in bases if base.name]
+        return tuple(bases), offset
+
+    def _space(self, base: Base) -> str:
+        if not base.name:
+            return "global"
+        variable = self.walk.body.variables.get(base.name)
+        return variable.space if variable is not None else "global"
+
+    def _is_workspace(self, value: Sum) -> bool:
+        """An address the driver keeps in its environment registers: the workspace of grid-wide synchronisation, which
+        is no memory of the program's."""
+        varying = [self.graph.nodes[atom] for product, _ in value for atom in product]
+        return bool(varying) and all(node[0] == "unknown" and node[-1] == "environment" for node in varying)
+
+    def _no_base(self, value: Sum) -> Reason:
+        for product, _ in value:
+            for atom in product:
+                node: tuple[Any, ...] = self.graph.nodes[atom]
+                if node[0] == "load" or (node[0] == "unknown" and node[-1] == "memory"):
+                    return Reason.POINTER_FROM_MEMORY
+        return Reason.NO_BASE
+
+
+def _limits(found: Constraints) -> tuple[Limit, ...]:
+    return tuple(Limit(c.value, c.relation, tuple(sorted(c.checks))) for c in found.items)
+
+
+def _merged(spans: dict[tuple[int, int], None]) -> tuple[tuple[int, int], ...]:
+    """Byte spans sorted and joined where they touch."""
+    merged: list[tuple[int, int]] = []
+    for low, high in sorted(spans):
+        if merged and low <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(high, merged[-1][1]))
+        else:
+            merged.append((low, high))
+    return tuple(merged)

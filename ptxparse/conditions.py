@@ -1,0 +1,147 @@
+"""Conditions of branches as linear constraints."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from ptxparse.rewrite import Flattener
+from ptxparse.values import ONE, Check, Graph, Sum, add, constant, constant_of
+
+Condition = tuple[Sum, bool]
+_DEEPEST = 64
+
+
+class Constraint(NamedTuple):
+    """``value <= 0`` (relation "le") or ``value != 0`` ("ne"), given that all the checks hold; without them it says
+    nothing."""
+
+    value: Sum
+    relation: str
+    checks: frozenset[Check]
+
+
+class Constraints(NamedTuple):
+    """A conjunction. ``whole`` says that it is equivalent to the conditions it came from, not merely implied;
+    ``false`` that they contradict each other for sure; ``rest`` are conditions that gave no constraint."""
+
+    items: tuple[Constraint, ...]
+    whole: bool
+    false: bool
+    rest: tuple[Condition, ...]
+
+
+def constraints(graph: Graph, flattener: Flattener, conditions: list[Condition]) -> Constraints:
+    """What a conjunction of conditions says about sums."""
+    items: dict[Constraint, None] = {}
+    rest: list[Condition] = []
+    false = False
+    work = [(value, truth, 0) for value, truth in reversed(conditions)]
+    while work:
+        value, truth, depth = work.pop()
+        known = constant_of(value)
+        if known is not None:
+            false = false or bool(known & 1) != truth
+            continue
+        if value[0] == ((), 1) and len(value) == 2 and value[1][1] == -1:
+            work.append((add(ONE, value, -1), not truth, depth))
+            continue
+        node = _single(graph, value)
+        if node is not None and depth < _DEEPEST:
+            kind = node[0]
+            if (kind == "and" and truth) or (kind == "or" and not truth):
+                work.append((node[1], truth, depth + 1))
+                work.append((node[2], truth, depth + 1))
+                continue
+            if kind in ("lt", "eq"):
+                found = _relation(graph, flattener, kind, node[1], node[2], truth)
+                if found:
+                    items.update(dict.fromkeys(found))
+                    continue
+            if kind == "alternatives":
+                decided = _alternative(node, truth)
+                if decided is not None:
+                    work.extend((v, t, depth + 1) for v, t in decided)
+                    continue
+        rest.append((value, truth))
+    return Constraints(tuple(items), not rest, false, tuple(rest))
+
+
+def _single(graph: Graph, value: Sum) -> tuple[Any, ...] | None:
+    if len(value) == 1 and value[0][1] == 1 and len(value[0][0]) == 1:
+        return graph.nodes[value[0][0][0]]
+    return None
+
+
+def _alternative(node: tuple[Any, ...], truth: bool) -> list[Condition] | None:
+    """A predicate that is one of several: when all options but one are constants that cannot be ``truth``, the
+    remaining one is it, together with its guards."""
+    possible = []
+    for value, guards in node[1]:
+        known = constant_of(value)
+        if known is None or bool(known & 1) == truth:
+            possible.append((value, guards))
+    if len(possible) != 1:
+        return None
+    value, guards = possible[0]
+    return [(value, truth), *guards]
+
+
+def _relation(graph: Graph, flattener: Flattener, kind: str, a: Sum, b: Sum, truth: bool) -> list[Constraint]:
+    unsigned = _unsigned(graph, a) or _unsigned(graph, b)
+    if kind == "eq":
+        flat_a, checks_a = flattener.flatten(a)
+        flat_b, checks_b = flattener.flatten(b)
+        difference = add(flat_a, flat_b, -1)
+        checks = checks_a | checks_b
+        if not truth:
+            return [Constraint(difference, "ne", checks)]
+        return [Constraint(difference, "le", checks), Constraint(add((), difference, -1), "le", checks)]
+    # a < b, or b <= a, i.e. left + strict <= right.
+    left, right, strict = (a, b, 1) if truth else (b, a, 0)
+    if unsigned:
+        return _unsigned_relation(graph, flattener, left, right, strict)
+    flat_left, checks_left = flattener.flatten(left)
+    flat_right, checks_right = flattener.flatten(right)
+    return [Constraint(add(add(flat_left, flat_right, -1), constant(strict)), "le", checks_left | checks_right)]
+
+
+def _unsigned(graph: Graph, value: Sum) -> int:
+    """Bits of the unsigned number that the sum is, when it is one taken modulo 2^bits; else 0."""
+    node = _single(graph, value)
+    return int(node[2]) if node is not None and node[0] == "wrap" and not node[3] else 0
+
+
+def _unsigned_relation(graph: Graph, flattener: Flattener, left: Sum, right: Sum, strict: int) -> list[Constraint]:
+    """left < right as unsigned numbers. With right below half the range, a left that is read as signed lies in
+    [0, right) too: that is how compilers test both ends at once."""
+    bits = _unsigned(graph, left) or _unsigned(graph, right)
+    half = 1 << (bits - 1)
+    inner_left = _inner(graph, left)
+    flat_left, checks_left = flattener.flatten(inner_left)
+    flat_right, checks_right = flattener.flatten(_inner(graph, right))
+    checks = checks_left | checks_right | {Check(flat_right, 0, half)}
+    if graph.is_uniform(left) or (graph.bounds(flat_left)[0] >= 0 and not _unsigned(graph, left)):
+        flat_left, checks_left = flattener.flatten(left)
+        checks = checks_left | checks_right | {Check(flat_right, 0, 2 * half - 1)}
+        return [Constraint(add(add(flat_left, flat_right, -1), constant(strict)), "le", frozenset(checks))]
+    if _is_leaf(graph, inner_left):
+        # A single unknown: its unsigned number is a leaf of its own, bounded by its type.
+        flat_left, checks_left = flattener.flatten(left)
+        checks = checks_left | checks_right | {Check(flat_right, 0, 2 * half - 1)}
+        return [Constraint(add(add(flat_left, flat_right, -1), constant(strict)), "le", frozenset(checks))]
+    checks |= {Check(flat_left, -half, half - 1)}
+    result = frozenset(checks)
+    return [
+        Constraint(add(add(flat_left, flat_right, -1), constant(strict)), "le", result),
+        Constraint(add((), flat_left, -1), "le", result),
+    ]
+
+
+def _inner(graph: Graph, value: Sum) -> Sum:
+    node = _single(graph, value)
+    return node[1] if node is not None and node[0] == "wrap" and not node[3] else value
+
+
+def _is_leaf(graph: Graph, value: Sum) -> bool:
+    node = _single(graph, value)
+    return node is not None and node[0] in ("unknown", "load")

@@ -1,0 +1,1 @@
+"""Access programs evaluated for a launch: sums compiled to numbers, bounds, coverage, ranges."""

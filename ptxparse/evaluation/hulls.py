@@ -1,0 +1,281 @@
+"""Byte hulls of a program's accesses at one launch, relative to their bases."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ptxparse.evaluation.compiled import Compiled, Launch, LimitForm
+from ptxparse.evaluation.contents import Contents
+from ptxparse.evaluation.cover import covered
+from ptxparse.evaluation.scope import Box, Constraint, Infeasible, Scope, unbounded
+from ptxparse.program import Access, Base
+from ptxparse.values import INFINITY
+from tessera.reasons import Reason
+
+_NOWHERE = Base(-1)
+
+
+class Hull(NamedTuple):
+    """Bytes [lo, hi) from ``base``. Not ``bounded``: anywhere in the allocation. ``reason``: no base was found."""
+
+    kind: str
+    base: Base
+    lo: int
+    hi: int
+    bounded: bool
+    exact: bool
+    reason: Reason | None = None
+
+
+def hulls(
+    compiled: Compiled, values: list[int] | None, launch: Launch, bases: list[list[Base]], contents: Contents
+) -> tuple[Hull, ...]:
+    """Hulls of all accesses that can happen, joined where they touch. ``bases`` are those of each access that are
+    pointers at this launch; ``values`` None means that launch values could not be computed."""
+    found: list[Hull] = []
+    scope = None if values is None else _scope(compiled, values, launch, contents)
+    for number, access in enumerate(compiled.program.accesses):
+        hull = [Hull("R", _NOWHERE, 0, 0, False, False)] if scope is None else _access(scope, number, access)
+        for one in hull:
+            if len(bases[number]) != 1:
+                reason = Reason.UNKNOWN_BASE if not bases[number] else Reason.TWO_BASES
+                return (Hull("R", _NOWHERE, 0, 0, False, False, reason),)
+            kind = one.kind if scope is not None else {"W": "MAYW"}.get(access.kind, access.kind)
+            found.append(one._replace(base=bases[number][0], kind=kind))
+    return _joined(found)
+
+
+def _scope(compiled: Compiled, values: list[int], launch: Launch, contents: Contents) -> Scope:
+    """The scope of a whole launch: boxes of thread and block indices, then of loop counters, outer loops first."""
+    boxes: dict[int, Box] = {}
+    program = compiled.program
+    for atom, node in enumerate(program.nodes):
+        if node[0] == "ctaid":
+            boxes[atom] = (0, launch["xyz".index(node[1])] - 1)
+        elif node[0] == "tid":
+            boxes[atom] = (0, launch[3 + "xyz".index(node[1])] - 1)
+        elif node[0] in ("unknown", "each"):
+            boxes[atom] = (program.low[atom], program.high[atom])
+        elif node[0] == "loop":
+            boxes[atom] = (0, INFINITY)
+    scope = Scope(compiled, values, boxes, contents)
+    for number, loop in enumerate(program.loops):
+        if loop.counter in boxes:
+            scope = _bound_loop(scope, number, loop.counter)
+    return scope
+
+
+def _bound_loop(scope: Scope, number: int, counter: int) -> Scope:
+    """The scope with the loop's counter bounded by its limits, whose checks must hold for the counter so bounded."""
+    compiled = scope.compiled
+    try:
+        known = _constraints(scope, compiled.loop_guards[number])
+    except Infeasible:
+        return scope.narrowed({counter: (0, 0)})
+    usable = list(compiled.loop_limits[number])
+    while usable:
+        bounds = [_most_iterations(scope, limit, counter, known) for limit in usable]
+        most = min((bound for bound in bounds if bound is not None), default=None)
+        if most is None:
+            return scope
+        # A limit at k speaks of the test at k - 1; the last test is that of the last iteration.
+        trial = scope.narrowed({counter: (1, most + 1)})
+        failed = [limit for limit, bound in zip(usable, bounds, strict=True)
+                  if bound is not None and not all(trial.check(*check, known) for check in limit.checks)]
+        if not failed:
+            return scope.narrowed({counter: (0, most)})
+        usable = [limit for limit in usable if limit not in failed]
+    return scope
+
+
+def _most_iterations(scope: Scope, limit: LimitForm, counter: int, known: list[Constraint]) -> int | None:
+    """Largest k that ``slope * k + rest <= 0`` admits for any thread; None when it admits all."""
+    if limit.relation != "le":
+        return None
+    terms, constant = scope.numbers(limit.form)
+    compiled = scope.compiled
+    slope = 0
+    rest = {}
+    for term, coefficient in terms.items():
+        if compiled.terms[term] == (counter,):
+            slope = coefficient
+        elif counter in compiled.term_leaves[term]:
+            return None
+        else:
+            rest[term] = -coefficient
+    if slope <= 0:
+        return None
+    highest = scope.upper(rest, -constant, known)
+    return None if unbounded(highest) else max(highest // slope, 0)
+
+
+def _constraints(scope: Scope, limits: tuple[LimitForm, ...]) -> list[Constraint]:
+    known: list[Constraint] = []
+    again: list[LimitForm] = []
+    for limit in limits:
+        found = scope.constraint(limit, known)
+        if found is not None:
+            known.append(found)
+        elif limit.checks or limit.relation == "ne":
+            again.append(limit)
+    # A limit whose check needs another one, written later, gets a second chance.
+    for limit in again if known else ():
+        found = scope.constraint(limit, known)
+        if found is not None and found not in known:
+            known.append(found)
+    return known
+
+
+def _access(scope: Scope, number: int, access: Access) -> list[Hull]:
+    compiled = scope.compiled
+    values = scope.values
+    kind = {"W": "MAYW"}.get(access.kind, access.kind)
+    for index, truth in compiled.conditions[number]:
+        if bool(values[index] & 1) != truth:
+            return []
+    try:
+        known = _constraints(scope, compiled.guards[number])
+        known += _loop_constraints(scope, number, access, known)
+        certain = access.certain and _always(scope, number, access, known)
+        scope, known = _narrow(scope, compiled.offsets[number].terms, known)
+        if any(scope.lower(c.terms, c.constant, known) > 0 for c in known):
+            return []
+        sound = all(scope.check(*check, known) for check in compiled.access_checks[number])
+        terms, constant = scope.numbers(compiled.offsets[number])
+    except Infeasible:
+        return []
+    high = scope.upper(terms, constant, known)
+    low = scope.lower(terms, constant, known)
+    if not sound or unbounded(low) or unbounded(high):
+        return [Hull(kind, _NOWHERE, 0, 0, False, False)]
+    if low > high:
+        return []
+    exact = not any(compiled.nodes[leaf][0] in ("unknown", "load") for t in terms for leaf in compiled.term_leaves[t])
+    spans = _spans(access.spans, high - low)
+    if certain and len(spans) == 1:
+        run = high + spans[0][1] - low - spans[0][0]
+        # A run as long as the hull that holds it is the hull.
+        if covered(scope, terms, access.spans, known) == run:
+            kind = "MUSTW"
+    return [Hull(kind, _NOWHERE, low + first, high + last, True, exact) for first, last in spans]
+
+
+def _always(scope: Scope, number: int, access: Access, known: list[Constraint]) -> bool:
+    """Whether all that decides about the access is known: its guards became constraints, its loops end by limits."""
+    compiled = scope.compiled
+    for limit in compiled.guards[number]:
+        if limit.relation != "le" or not all(scope.check(*check, known) for check in limit.checks):
+            return False
+    return all(_runs_to_its_limits(scope, loop, known) for loop in access.loops)
+
+
+def _runs_to_its_limits(scope: Scope, loop: int, known: list[Constraint]) -> bool:
+    """Whether an iteration happens for every thread and counter that the boxes and constraints admit."""
+    compiled = scope.compiled
+    bound = compiled.program.loops[loop]
+    counter = compiled.term_of(bound.counter)
+    if not bound.exact:
+        return False
+    for limit in compiled.loop_limits[loop]:
+        if not all(scope.check(*check, known) for check in limit.checks):
+            return False
+        terms, constant = scope.numbers(limit.form)
+        if set(terms) <= {counter}:
+            continue
+        # Either the limit holds from k = 0 on and is among the constraints, or the test at k itself is (a loop
+        # tested at its top).
+        slope = terms.get(counter, 0)
+        if not any(Constraint(terms, constant + more) in known for more in (0, slope)):
+            return False
+    return True
+
+
+def _loop_constraints(scope: Scope, number: int, access: Access, known: list[Constraint]) -> list[Constraint]:
+    """Limits of loops that hold from the first iteration on, because they hold at k = 0 too."""
+    compiled = scope.compiled
+    leaves = {leaf for _, term in compiled.offsets[number].terms for leaf in compiled.term_leaves[term]}
+    found = []
+    for loop, bound in enumerate(compiled.program.loops):
+        if bound.counter not in leaves and loop not in access.loops:
+            continue
+        for limit in compiled.loop_limits[loop]:
+            constraint = _later_limit(scope, limit, known)
+            if constraint is None or len(constraint.terms) < 2:
+                continue
+            counter = compiled.term_of(bound.counter)
+            if any(bound.counter in compiled.term_leaves[t] and t != counter for t in constraint.terms):
+                continue
+            at_start = {t: c for t, c in constraint.terms.items() if t != counter}
+            if scope.upper(at_start, constraint.constant, known) <= 0:
+                found.append(constraint)
+    return found
+
+
+def _later_limit(scope: Scope, limit: LimitForm, known: list[Constraint]) -> Constraint | None:
+    """A loop's limit as a constraint; nothing where the first iteration, which needs no limit, contradicts it."""
+    try:
+        return scope.constraint(limit, known)
+    except Infeasible:
+        return None
+
+
+def _narrow(
+    scope: Scope, objective: tuple[tuple[int, int], ...], known: list[Constraint]
+) -> tuple[Scope, list[Constraint]]:
+    """Constraints on a single index narrow its box, where a table over that index gains from it."""
+    compiled = scope.compiled
+    tabled = {leaf for _, t in objective if not compiled.plain[t] for leaf in compiled.term_leaves[t]}
+    boxes: dict[int, Box] = {}
+    rest = []
+    for constraint in known:
+        term = next(iter(constraint.terms))
+        atom = compiled.terms[term][0]
+        if len(constraint.terms) > 1 or not compiled.plain[term] or atom not in tabled:
+            rest.append(constraint)
+            continue
+        slope = constraint.terms[term]
+        low, high = boxes.get(atom) or scope.boxes.get(atom) or scope.atom(atom)
+        if slope > 0:
+            high = min(high, -constraint.constant // slope)
+        else:
+            low = max(low, -(-constraint.constant // -slope) if slope else low)
+        if low > high:
+            raise Infeasible
+        boxes[atom] = (low, high)
+    return scope.narrowed(boxes), rest
+
+
+def _spans(spans: tuple[tuple[int, int], ...], extent: int) -> list[tuple[int, int]]:
+    """Spans joined whose gaps the extent of the offset closes."""
+    joined = [spans[0]]
+    for first, last in spans[1:]:
+        if first - extent <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(joined[-1][1], last))
+        else:
+            joined.append((first, last))
+    return joined
+
+
+def _joined(found: list[Hull]) -> tuple[Hull, ...]:
+    """Hulls of the same kind and base joined where they touch; what is surely written is not listed as maybe."""
+    groups: dict[tuple[Base, str], list[Hull]] = {}
+    for hull in found:
+        groups.setdefault((hull.base, hull.kind), []).append(hull)
+    result: list[Hull] = []
+    for (base, kind), members in groups.items():
+        if any(not m.bounded for m in members):
+            result.append(Hull(kind, base, 0, 0, False, False))
+            continue
+        members.sort(key=lambda m: (m.lo, m.hi))
+        merged = [members[0]]
+        for hull in members[1:]:
+            if hull.lo <= merged[-1].hi:
+                last = merged[-1]
+                merged[-1] = last._replace(hi=max(last.hi, hull.hi), exact=last.exact and hull.exact)
+            else:
+                merged.append(hull)
+        if kind == "MAYW":
+            sure = [h for h in found if h.base == base and h.kind == "MUSTW"]
+            merged = [h for h in merged if not any(s.lo <= h.lo and h.hi <= s.hi for s in sure)]
+        result += merged
+    return tuple(result)

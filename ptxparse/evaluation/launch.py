@@ -1,0 +1,231 @@
+"""Evaluating an access program for one launch: byte ranges per allocation.
+
+Results are remembered twice: for equal arguments as a whole, and without the pointers, relative to what they point to,
+for everything else that the result depends on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from ptxparse.evaluation.allocations import Allocation, Allocations
+from ptxparse.evaluation.compiled import Compiled, DivisionByZero, Launch
+from ptxparse.evaluation.contents import Contents, Piece
+from ptxparse.evaluation.hulls import Hull, hulls
+from ptxparse.program import AccessProgram, Base
+from tessera.errors import UsageError
+from tessera.reasons import Reason
+
+Dimensions = tuple[int, int, int]
+Known = tuple[object, int, bytes]
+_MOST_REMEMBERED = 4096
+_TOP = 1 << 64
+
+
+class Range(NamedTuple):
+    """Bytes [lo, hi) of an allocation. ``kind`` is R, MAYW, MUSTW (every byte is written) or A (atomic). ``exact``
+    says that nothing was widened for lack of knowledge."""
+
+    kind: str
+    allocation: object
+    lo: int
+    hi: int
+    exact: bool
+
+
+class Evaluation(NamedTuple):
+    """What one launch may touch. ``opaque`` says why nothing is known (``ranges`` is then empty); ``pinned`` why it
+    must run at home; ``pointers`` are the parameter words that are addresses and may be rebased for a replica."""
+
+    ranges: tuple[Range, ...]
+    opaque: Reason | None = None
+    pinned: tuple[Reason, ...] = ()
+    pointers: tuple[int, ...] = ()
+
+
+class Evaluator:
+    """One program, compiled; remembers what it evaluated."""
+
+    def __init__(self, program: AccessProgram) -> None:
+        self.program = program
+        self.compiled = Compiled(program)
+        self.words = sorted({b.word for access in program.accesses for b in access.bases if b.word >= 0}
+                            | {word for word, _ in program.escapes})
+        self.movable = self._movable()
+        self.relevant = self._relevant()
+        self.escaping = frozenset(word for word, _ in program.escapes)
+        self._whole: dict[object, Evaluation] = {}
+        self._relative: dict[object, tuple[Hull, ...]] = {}
+
+    def _movable(self) -> frozenset[int]:
+        """Words that occur in sums only as the base of an access: the result moves with them."""
+        program = self.program
+        atoms = {node[1]: i for i, node in enumerate(program.nodes) if node[0] == "param" and node[2] == 8}
+        used: set[int] = set()
+        for sums in self.compiled.other_sums():
+            used.update(atom for product, _ in sums for atom in product)
+        for access in program.accesses:
+            for product, coefficient in access.offset:
+                if coefficient != 1 or len(product) != 1:
+                    used.update(product)
+        return frozenset(word for word in self.words if atoms.get(word) not in used)
+
+    def _relevant(self) -> tuple[slice, ...]:
+        """Parts of the parameter block that the result depends on beyond movable pointers."""
+        found = {
+            (node[1], node[1] + node[2])
+            for node in self.program.nodes if node[0] == "param" and node[1] not in self.movable
+        }
+        return tuple(slice(a, b) for a, b in sorted(found))
+
+    def evaluate(
+        self, grid: Dimensions, block: Dimensions, params: bytes, allocations: Allocations,
+        module_globals: Mapping[str, tuple[int, int]] | None = None, contents: Sequence[Known] | None = None,
+        shared: int = 0,
+    ) -> Evaluation:
+        """Ranges of a launch; see :func:`ptxparse.api.evaluate`."""
+        key = (grid, block, params, allocations.token, shared,
+               tuple(module_globals.items()) if module_globals else (), tuple(contents) if contents else ())
+        found = self._whole.get(key)
+        if found is None:
+            if len(params) < self.program.parameter_bytes:
+                raise UsageError(f"{self.program.kernel} takes {self.program.parameter_bytes} bytes of parameters, "
+                                 f"got {len(params)}")
+            if len(self._whole) >= _MOST_REMEMBERED:
+                self._whole.clear()
+            found = self._whole[key] = self._evaluate(grid, block, params, allocations, module_globals or {},
+                                                      contents or (), shared)
+        return found
+
+    def _evaluate(
+        self, grid: Dimensions, block: Dimensions, params: bytes, allocations: Allocations,
+        module_globals: Mapping[str, tuple[int, int]], known: Sequence[Known], shared: int,
+    ) -> Evaluation:
+        program = self.program
+        pointers: dict[int, tuple[int, Allocation]] = {}
+        for word in self.words:
+            value = int.from_bytes(params[word:word + 8], "little")
+            allocation = allocations.find(value)
+            if allocation is not None:
+                pointers[word] = (value, allocation)
+        pinned = dict.fromkeys(reason for reason, _ in program.pinned)
+        if any(word in self.escaping for word in pointers):
+            pinned[Reason.POINTER_ESCAPES] = None
+        if program.opaque is not None:
+            return Evaluation((), program.opaque, tuple(pinned))
+        try:
+            found = self._hulls(grid, block, params, frozenset(pointers), allocations, known, shared)
+        except _Opaque as opaque:
+            return Evaluation((), opaque.reason, tuple(pinned))
+        ranges: list[Range] = []
+        for hull in found:
+            if hull.base.name:
+                self._global_range(hull, module_globals, allocations, ranges)
+            elif hull.base.word in pointers:
+                value, allocation = pointers[hull.base.word]
+                displacement = value - allocation.address if hull.base.word in self.movable else -allocation.address
+                ranges.append(_range(hull, allocation.id, allocation.size, displacement))
+            else:
+                return Evaluation((), Reason.UNKNOWN_BASE, tuple(pinned))
+        movable = tuple(word for word in pointers if word not in self.escaping)
+        return Evaluation(tuple(dict.fromkeys(ranges)), None, tuple(pinned), movable)
+
+    def _global_range(
+        self, hull: Hull, module_globals: Mapping[str, tuple[int, int]], allocations: Allocations, ranges: list[Range]
+    ) -> None:
+        name = hull.base.name
+        placed = module_globals.get(name)
+        declared = self.program.global_sizes.get(name, 0)
+        if placed is None:
+            ranges.append(_range(hull, name, declared or _TOP, 0))
+            return
+        address, size = placed
+        allocation = allocations.find(address)
+        if allocation is None:
+            ranges.append(_range(hull, name, size, 0))
+        else:
+            inside = _range(hull, allocation.id, size, 0)
+            shift = address - allocation.address
+            ranges.append(inside._replace(lo=inside.lo + shift, hi=inside.hi + shift))
+
+    def _hulls(
+        self, grid: Dimensions, block: Dimensions, params: bytes, pointers: frozenset[int], allocations: Allocations,
+        known: Sequence[Known], shared: int,
+    ) -> tuple[Hull, ...]:
+        bases = []
+        for access in self.program.accesses:
+            real = [base for base in access.bases if base.name or base.word in pointers]
+            bases.append(real)
+        key = None
+        if not known:
+            key = (grid, block, shared, pointers, tuple([params[part] for part in self.relevant]))
+            found = self._relative.get(key)
+            if found is not None:
+                return found
+        still = pointers & self.movable
+        launch: Launch = (*grid, *block)
+        contents = Contents()
+        zeroed = bytearray(params)
+        if known:
+            # Known bytes are found by address, so pointers keep theirs.
+            contents = Contents(_pieces(known, allocations))
+        else:
+            for word in still:
+                zeroed[word:word + 8] = bytes(8)
+        try:
+            values = self.compiled.uniforms(bytes(zeroed), launch, shared)
+        except DivisionByZero:
+            values = None
+        result = hulls(self.compiled, values, launch, bases, contents)
+        for hull in result:
+            if hull.reason is not None:
+                raise _Opaque(hull.reason)
+        if known:
+            result = tuple(
+                hull._replace(lo=hull.lo - value, hi=hull.hi - value)
+                if hull.bounded and hull.base.word in still
+                and (value := int.from_bytes(params[hull.base.word:hull.base.word + 8], "little")) else hull
+                for hull in result
+            )
+        elif key is not None:
+            if len(self._relative) >= _MOST_REMEMBERED:
+                self._relative.clear()
+            self._relative[key] = result
+        return result
+
+
+class _Opaque(Exception):
+    def __init__(self, reason: Reason) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+def _pieces(known: Sequence[Known], allocations: Allocations) -> Iterable[Piece]:
+    for identity, low, data in known:
+        allocation = allocations.by_id(identity)
+        if allocation is not None:
+            yield Piece(allocation.address + low, bytes(data), not low and len(data) >= allocation.size)
+
+
+def _range(hull: Hull, identity: object, size: int, displacement: int) -> Range:
+    """A hull relative to its base, as a range of the allocation; cut to it, since programs stay in bounds.
+
+    Addresses are numbers modulo 2^64. A hull so wide, or so far off, that another representative of one of its
+    addresses may lie in the allocation says nothing.
+    """
+    low, high = hull.lo + displacement, hull.hi + displacement
+    if hull.bounded:
+        turn = (low + (_TOP >> 1)) // _TOP * _TOP
+        low, high = low - turn, high - turn
+    if hull.bounded and low >= 0 and high <= size:
+        return Range(hull.kind, identity, low, high, hull.exact)
+    kind = "MAYW" if hull.kind == "MUSTW" else hull.kind
+    ambiguous = not hull.bounded or low <= size - _TOP or high >= _TOP
+    low, high = max(low, 0), min(high, size)
+    if ambiguous or low >= high:
+        return Range(kind, identity, 0, size, False)
+    return Range(kind, identity, low, high, False)
+
+
+__all__ = ["Allocation", "Allocations", "Base", "Evaluation", "Evaluator", "Range"]

@@ -1,0 +1,134 @@
+"""What else a kernel's instructions say about it: problems, pins, determinism, sameness across devices."""
+
+from __future__ import annotations
+
+from ptxparse.flow import Flow
+from ptxparse.inline import Body
+from ptxparse.model import Instruction
+from ptxparse.opcodes import (
+    SPECIAL_REGISTERS,
+    Effect,
+    Source,
+    is_contractible,
+    is_device_variant,
+    is_nondeterministic,
+    is_order_dependent,
+    unknown_modifiers,
+)
+from ptxparse.usage import Usage
+from tessera.reasons import Reason
+
+_OPAQUE_EFFECTS = {
+    Effect.TEXTURE: Reason.TEXTURE,
+    Effect.SURFACE: Reason.SURFACE,
+    Effect.BULK: Reason.BULK_COPY,
+    Effect.TENSORMAP: Reason.TENSOR_MAP,
+    Effect.MULTIMEM: Reason.MULTIMEM,
+    Effect.FABRIC: Reason.MULTIMEM,
+    Effect.TCGEN05: Reason.UNKNOWN_OPCODE,
+}
+_VARYING_SOURCES = (Source.DEVICE, Source.TIME, Source.ENVIRONMENT)
+_GRID_WORKSPACE = ("%envreg1", "%envreg2")
+
+
+class Properties:
+    """Findings over all reachable instructions of a kernel. ``problems`` make it opaque, ``pins`` pin it."""
+
+    def __init__(self, body: Body, flow: Flow, usage: Usage) -> None:
+        self.flow = flow
+        self.usage = usage
+        self.problems: list[tuple[Reason, int]] = list(body.problems)
+        self.pins: list[tuple[Reason, int]] = list(body.pins)
+        self.deterministic = not body.problems
+        self.device_invariant = not body.problems
+        reached = [
+            (block, index)
+            for block in flow.order
+            for index in range(flow.blocks[block].start, flow.blocks[block].end)
+        ]
+        self.read = {name for _, index in reached for name in usage.reads[index]}
+        for block, index in reached:
+            self._instruction(block, index)
+        if self.device_invariant and self._contracts([index for _, index in reached]):
+            self.device_invariant = False
+
+    def _instruction(self, block: int, index: int) -> None:
+        instruction = self.flow.instructions[index]
+        row = self.usage.rows[index]
+        line = instruction.line
+        if row is None:
+            self.problems.append((Reason.UNKNOWN_OPCODE, line))
+            self.deterministic = self.device_invariant = False
+            return
+        if unknown_modifiers(instruction.op):
+            self.problems.append((Reason.UNKNOWN_MODIFIER, line))
+            self.deterministic = self.device_invariant = False
+        if row.effect in _OPAQUE_EFFECTS:
+            tensor = row.effect is Effect.BULK and ".tensor" in instruction.op.text
+            self.problems.append((Reason.TENSOR_MAP if tensor else _OPAQUE_EFFECTS[row.effect], line))
+        if self.device_invariant and is_device_variant(instruction.op):
+            self.device_invariant = False
+        if self.deterministic and is_nondeterministic(instruction.op):
+            self.deterministic = False
+        if row.effect is Effect.ATOMIC:
+            returned = [name for name in self.usage.writes[index] if name in self.read]
+            if returned or is_order_dependent(instruction.op):
+                self.deterministic = False
+        self._special_registers(instruction, index)
+        if row.effect is not Effect.PURE:
+            self._talk(block, instruction, row.effect)
+
+    def _special_registers(self, instruction: Instruction, index: int) -> None:
+        for name in self.usage.reads[index]:
+            special = SPECIAL_REGISTERS.get(name)
+            if special is None or special.kind not in _VARYING_SOURCES:
+                continue
+            self.deterministic = self.device_invariant = False
+            if name in _GRID_WORKSPACE:
+                self.pins.append((Reason.GRID_SYNC, instruction.line))
+            elif "cluster" in name:
+                self.pins.append((Reason.CLUSTER, instruction.line))
+
+    def _talk(self, block: int, instruction: Instruction, effect: Effect) -> None:
+        """Accesses by which a kernel may talk to somebody else while it runs."""
+        modifiers = instruction.op.modifiers
+        line = instruction.line
+        in_loop = self.flow.loop_of[block] != -1
+        memory = effect in (Effect.LOAD, Effect.STORE, Effect.ATOMIC)
+        if memory and ("shared" in modifiers or "local" in modifiers or "shared::cta" in modifiers):
+            return
+        if "cluster" in modifiers and instruction.op.opcode in ("barrier", "mapa", "getctarank"):
+            self.pins.append((Reason.CLUSTER, line))
+        if "sys" in modifiers and (memory or effect is Effect.FENCE):
+            self.pins.append((Reason.SYSTEM_SCOPE, line))
+        if not memory:
+            return
+        if "volatile" in modifiers or "mmio" in modifiers:
+            self.deterministic = False
+            if in_loop or "mmio" in modifiers:
+                self.pins.append((Reason.VOLATILE_ACCESS, line))
+        if effect is Effect.LOAD and ("acquire" in modifiers or "relaxed" in modifiers):
+            self.deterministic = False
+            if in_loop:
+                self.pins.append((Reason.ACQUIRE_IN_LOOP, line))
+
+    def _contracts(self, reached: list[int]) -> bool:
+        """Whether an unrounded product feeds an unrounded sum: a compiler may or may not fuse the two."""
+        instructions, usage = self.flow.instructions, self.usage
+        by_opcode: dict[str, list[int]] = {}
+        for index in reached:
+            by_opcode.setdefault(instructions[index].op.opcode, []).append(index)
+        products = {
+            name for i in by_opcode.get("mul", ()) if is_contractible(instructions[i].op) for name in usage.writes[i]
+        }
+        grown = bool(products)
+        while grown:
+            grown = False
+            for i in by_opcode.get("mov", ()):
+                if not products.isdisjoint(usage.reads[i]) and not products.issuperset(usage.writes[i]):
+                    products.update(usage.writes[i])
+                    grown = True
+        return any(
+            is_contractible(instructions[i].op) and not products.isdisjoint(usage.reads[i])
+            for opcode in ("add", "sub") for i in by_opcode.get(opcode, ())
+        )
