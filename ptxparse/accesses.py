@@ -61,6 +61,8 @@ class AccessBuilder:
         self.flow = walk.flow
         self.flattener = Flattener(self.graph)
         self.problems: list[Problem] = []
+        self.private_lines: set[int] = set()
+        self.copies: dict[int, tuple[list[Condition], bool]] = {}
         self.groups: dict[_Key, tuple[dict[tuple[int, int], None], dict[int, None], list[int]]] = {}
         self.at_block: dict[int, list[Condition]] = {}
         self.certain_at: dict[int, bool] = {}
@@ -83,7 +85,7 @@ class AccessBuilder:
             return
         address = self.loops.resolve(raw.address, raw.block)
         conditions = list(self.block_conditions(raw.block))
-        certain = self._is_certain(raw.block)
+        certain = self.is_certain(raw.block)
         if raw.guard is not None:
             conditions.append((self.loops.resolve(raw.guard[0], raw.block), raw.guard[1]))
         size = self._size(raw)
@@ -91,6 +93,7 @@ class AccessBuilder:
             found = self._source_bytes(raw)
             certain = certain and found is None
             conditions += found or []
+            self.copies[raw.index] = (found or [], found is None)
         matrix = fragment(raw.instruction.op)
         if matrix is not None:
             size = matrix.line_bytes
@@ -108,7 +111,7 @@ class AccessBuilder:
             found = self.at_block[block] = [(self.loops.resolve(value, block), truth) for value, truth in raw]
         return found
 
-    def _is_certain(self, block: int) -> bool:
+    def is_certain(self, block: int) -> bool:
         """Whether the conditions that dominate the block are all that decides whether it runs."""
         known = self.certain_at.get(block)
         if known is None:
@@ -118,17 +121,17 @@ class AccessBuilder:
             else:
                 entered = any(e.target == block for e in self.flow.blocks[above].successors)
                 direct = entered and bool(self.walk.conditions[block])
-                known = (direct or self.flow.post_dominates(block, above)) and self._is_certain_above(above)
+                known = (direct or self.flow.post_dominates(block, above)) and self._certain_above(above)
             self.certain_at[block] = known
         return known
 
-    def _is_certain_above(self, block: int) -> bool:
+    def _certain_above(self, block: int) -> bool:
         chain = []
         while block != -1 and block not in self.certain_at:
             chain.append(block)
             block = self.flow.dominator[block]
         for above in reversed(chain):
-            self._is_certain(above)
+            self.is_certain(above)
         return self.certain_at[chain[0]] if chain else self.certain_at.get(block, True)
 
     def _size(self, raw: RawAccess) -> int:
@@ -211,6 +214,7 @@ class AccessBuilder:
         bases, offset = self._split_base(flat)
         line = raw.instruction.line
         if any(self._space(base) in _PRIVATE for base in bases):
+            self.private_lines.add(line)
             return
         if not bases and self._is_workspace(flat):
             return
@@ -220,7 +224,7 @@ class AccessBuilder:
         if sum(1 for base in bases if base.name) > 1:
             self.problems.append(Problem(Reason.TWO_BASES, line))
             return
-        found = self._conjunction(tuple(conditions))
+        found = self.conjunction(tuple(conditions))
         if found.false:
             return
         uniform = tuple(c for c in found.rest if self.graph.is_uniform(c[0]))
@@ -237,7 +241,8 @@ class AccessBuilder:
         lines[line] = None
         count.append(1)
 
-    def _conjunction(self, conditions: tuple[Condition, ...]) -> Constraints:
+    def conjunction(self, conditions: tuple[Condition, ...]) -> Constraints:
+        """What conditions that hold together say, as constraints."""
         found = self.conjunctions.get(conditions)
         if found is None:
             found = self.conjunctions[conditions] = constraints(self.graph, self.flattener, list(conditions))

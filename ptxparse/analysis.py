@@ -11,12 +11,13 @@ from ptxparse.flow import Flow
 from ptxparse.inline import inline
 from ptxparse.loops import Loops
 from ptxparse.model import Function, Module, parameter_layout
-from ptxparse.program import Access, AccessProgram, Limit, LoopBound, Parameter
+from ptxparse.program import Access, AccessProgram, Limit, LoopBound, Parameter, Work
 from ptxparse.properties import Properties
 from ptxparse.rewrite import Rewriter, arguments
 from ptxparse.usage import Usage
 from ptxparse.values import Check, Graph, Sum
 from ptxparse.walk import Walk
+from ptxparse.work import WorkBuilder
 from tessera.reasons import Reason
 
 
@@ -37,7 +38,8 @@ def analyze_kernel(module: Module, kernel: Function) -> AccessProgram:
     problems += [(problem.reason, problem.line) for problem in builder.problems]
     accesses = builder.accesses
     bounds = _loop_bounds(walk, loops, builder)
-    nodes, mapping = _export(walk.graph, accesses, bounds)
+    work = WorkBuilder(walk, builder, usage).work
+    nodes, mapping = _export(walk.graph, accesses, bounds, work)
     names = {base.name for access in accesses for base in access.bases if base.name}
     return AccessProgram(
         kernel=kernel.name,
@@ -61,6 +63,9 @@ def analyze_kernel(module: Module, kernel: Function) -> AccessProgram:
         deterministic=properties.deterministic,
         device_invariant=properties.device_invariant,
         unresolved=len(builder.problems),
+        work=tuple(
+            part._replace(guards=tuple(_renumber_limit(limit, mapping) for limit in part.guards)) for part in work
+        ),
     )
 
 
@@ -82,13 +87,15 @@ def _loop_bounds(walk: Walk, loops: Loops, builder: AccessBuilder) -> list[LoopB
     return found
 
 
-def _sums(accesses: Iterable[Access], loops: Iterable[LoopBound]) -> Iterable[Sum]:
+def _sums(accesses: Iterable[Access], loops: Iterable[LoopBound], work: Iterable[Work]) -> Iterable[Sum]:
     limits: list[Limit] = []
     for access in accesses:
         yield access.offset
         yield from (value for value, _ in access.uniform)
         yield from (check.value for check in access.checks)
         limits += access.guards
+    for part in work:
+        limits += part.guards
     for loop in loops:
         yield (((loop.counter,), 1),)
         limits += (*loop.limits, *loop.guards)
@@ -98,16 +105,16 @@ def _sums(accesses: Iterable[Access], loops: Iterable[LoopBound]) -> Iterable[Su
 
 
 def _export(
-    graph: Graph, accesses: tuple[Access, ...], loops: list[LoopBound]
+    graph: Graph, accesses: tuple[Access, ...], loops: list[LoopBound], work: tuple[Work, ...]
 ) -> tuple[tuple[tuple[Any, ...], ...], dict[int, int]]:
     """The atoms in use, renumbered; the mapping from old to new numbers, in order."""
     needed: set[int] = set()
-    work = [atom for value in _sums(accesses, loops) for product, _ in value for atom in product]
-    while work:
-        atom = work.pop()
+    pending = [atom for value in _sums(accesses, loops, work) for product, _ in value for atom in product]
+    while pending:
+        atom = pending.pop()
         if atom not in needed:
             needed.add(atom)
-            work += [a for value in arguments(graph.nodes[atom]) for product, _ in value for a in product]
+            pending += [a for value in arguments(graph.nodes[atom]) for product, _ in value for a in product]
     mapping = {old: new for new, old in enumerate(sorted(needed))}
     return tuple(_renumber_node(graph.nodes[old], mapping) for old in mapping), mapping
 

@@ -8,6 +8,7 @@ from typing import cast
 from ptxparse.analysis import analyze_kernel
 from ptxparse.errors import PtxError
 from ptxparse.evaluation.allocations import Allocation, Allocations
+from ptxparse.evaluation.counting import Amount
 from ptxparse.evaluation.launch import Evaluation, Evaluator, Range
 from ptxparse.model import Module
 from ptxparse.parser import parse
@@ -46,6 +47,16 @@ def evaluate(
     return evaluator.evaluate(grid, block, params, allocations, module_globals, contents, shared)
 
 
+def count(
+    program: AccessProgram, grid: Dimensions, block: Dimensions, params: bytes, shared: int = 0
+) -> dict[str, Amount]:
+    """Operations by class and global bytes of one launch, all threads together; arguments as for :func:`evaluate`.
+
+    Bytes are what the instructions ask for, so a byte read twice counts twice; the footprint is in the ranges.
+    """
+    return _evaluator(program).count(grid, block, params, shared)
+
+
 def _evaluator(program: AccessProgram) -> Evaluator:
     """The program's evaluator, kept with it: it lives as long as the program and is found without hashing."""
     found = program.__dict__.get("_evaluator")
@@ -58,6 +69,7 @@ __all__ = [
     "AccessProgram",
     "Allocation",
     "Allocations",
+    "Amount",
     "Evaluation",
     "Evaluator",
     "Module",
@@ -65,6 +77,7 @@ __all__ = [
     "Range",
     "analyze",
     "analyze_kernel",
+    "count",
     "evaluate",
     "parse",
 ]

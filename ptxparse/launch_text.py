@@ -171,12 +171,12 @@ def _float(token: str, value: str, form: str) -> bytes:
 
 
 def fresh_allocations(sizes: Sequence[tuple[str, int]], start: int = ALLOCATION_BASE) -> tuple[FreshAllocation, ...]:
-    """An allocation for every (name, size in bytes), at addresses that depend on nothing else."""
+    """An allocation for every (name, size in bytes), from ``start`` on, aligned, with gaps between them."""
     made = []
-    address = start
     for name, size in sizes:
-        made.append(FreshAllocation(name, address, size))
-        address = -(-(address + size + ALLOCATION_GAP) // ALLOCATION_ALIGN) * ALLOCATION_ALIGN
+        start = -(-start // ALLOCATION_ALIGN) * ALLOCATION_ALIGN
+        made.append(FreshAllocation(name, start, size))
+        start += size + ALLOCATION_GAP
     return tuple(made)
 
 

@@ -67,6 +67,16 @@ class Access(NamedTuple):
     instructions: int
 
 
+class Work(NamedTuple):
+    """Instructions that run under the same ``guards``, inside the same ``loops`` (innermost first). ``amounts`` are
+    (class, operations or bytes) per thread and execution; ``whole`` says that the guards alone decide."""
+
+    guards: tuple[Limit, ...]
+    loops: tuple[int, ...]
+    whole: bool
+    amounts: tuple[tuple[str, float], ...]
+
+
 class Parameter(NamedTuple):
     """One kernel parameter: offset and size in bytes in the parameter block."""
 
@@ -106,7 +116,7 @@ class AccessProgram:
     pinned: tuple[tuple[Reason, int], ...] = ()
     deterministic: bool = False
     device_invariant: bool = False
-    counts: Any = None
+    work: tuple[Work, ...] = ()
     unresolved: int = 0
     version: int = field(default=VERSION)
 
@@ -115,6 +125,15 @@ class AccessProgram:
 
     def __hash__(self) -> int:
         return hash(self.digest)
+
+    @property
+    def counts(self) -> dict[str, float]:
+        """Operations and bytes by class if every instruction of the kernel ran once, per thread."""
+        total: dict[str, float] = {}
+        for work in self.work:
+            for name, amount in work.amounts:
+                total[name] = total.get(name, 0) + amount
+        return dict(sorted(total.items()))
 
     @cached_property
     def digest(self) -> str:

@@ -49,8 +49,9 @@ class Phi:
 
 @dataclass(slots=True)
 class RawAccess:
-    """A memory instruction as met: where, and the symbolic address of operand ``operand``."""
+    """A memory instruction as met: where, and its symbolic address. ``environment`` holds its registers' values."""
 
+    index: int
     instruction: Instruction
     block: int
     address: Sum
@@ -78,6 +79,7 @@ class Walk:
         self.incoming: dict[tuple[int, str], list[tuple[Edge, Sum]]] = {}
         self.accesses: list[RawAccess] = []
         self.escapes: dict[int, int] = {}
+        self.guarded: dict[int, Condition] = {}
         self.loop_of_atom: dict[int, int] = {}
         self._block = 0
         self._run()
@@ -255,13 +257,15 @@ class Walk:
 
     def _instruction(self, index: int) -> None:
         instruction = self.flow.instructions[index]
+        if instruction.predicate is not None:
+            self.guarded[index] = (self._read(instruction.predicate), not instruction.negated)
         address = None
         if self.usage.rows[index] is not None:
             for operand in instruction.operands:
                 if type(operand) is Address:
                     address = self._address(operand)
             if address is not None:
-                self._access(instruction, address)
+                self._access(index, instruction, address)
         if not self.relevance.pointers.isdisjoint(self.usage.reads[index]):
             self._look_for_escapes(index)
         followed = self.relevance.followed
@@ -284,7 +288,7 @@ class Walk:
     def _address(self, address: Address) -> Sum:
         return add(self._read(address.base), constant(address.offset))
 
-    def _access(self, instruction: Instruction, address: Sum) -> None:
+    def _access(self, index: int, instruction: Instruction, address: Sum) -> None:
         space = space_of(instruction)
         if space in ("shared", "local") and instruction.op.opcode != "cp":
             return
@@ -293,7 +297,7 @@ class Walk:
             guard = (self._read(instruction.predicate), not instruction.negated)
         names = {name for operand in instruction.operands for name in registers_in(operand)}
         environment = {name: self._read(Register(name)) for name in names if name in self.relevance.followed}
-        self.accesses.append(RawAccess(instruction, self._block, address, space, guard, environment))
+        self.accesses.append(RawAccess(index, instruction, self._block, address, space, guard, environment))
 
     def _look_for_escapes(self, index: int) -> None:
         """Pointers in places other than addresses and copies: note the parameter word and the line."""

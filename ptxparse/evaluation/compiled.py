@@ -79,6 +79,7 @@ class Compiled:
         ]
         self.loop_limits = [tuple(map(self.limit, loop.limits)) for loop in program.loops]
         self.loop_guards = [tuple(map(self.limit, loop.guards)) for loop in program.loops]
+        self.work_guards = [tuple(map(self.limit, work.guards)) for work in program.work]
         self.term_leaves = [
             frozenset().union(*(self.leaves[atom] for atom in product)) for product in self.terms
         ]

@@ -33,7 +33,7 @@ def hulls(
     """Hulls of all accesses that can happen, joined where they touch. ``bases`` are those of each access that are
     pointers at this launch; ``values`` None means that launch values could not be computed."""
     found: list[Hull] = []
-    scope = None if values is None else _scope(compiled, values, launch, contents)
+    scope = None if values is None else launch_scope(compiled, values, launch, contents)
     for number, access in enumerate(compiled.program.accesses):
         hull = [Hull("R", _NOWHERE, 0, 0, False, False)] if scope is None else _access(scope, number, access)
         for one in hull:
@@ -45,7 +45,7 @@ def hulls(
     return _joined(found)
 
 
-def _scope(compiled: Compiled, values: list[int], launch: Launch, contents: Contents) -> Scope:
+def launch_scope(compiled: Compiled, values: list[int], launch: Launch, contents: Contents) -> Scope:
     """The scope of a whole launch: boxes of thread and block indices, then of loop counters, outer loops first."""
     boxes: dict[int, Box] = {}
     program = compiled.program
@@ -69,7 +69,7 @@ def _bound_loop(scope: Scope, number: int, counter: int) -> Scope:
     """The scope with the loop's counter bounded by its limits, whose checks must hold for the counter so bounded."""
     compiled = scope.compiled
     try:
-        known = _constraints(scope, compiled.loop_guards[number])
+        known = constraints_of(scope, compiled.loop_guards[number])
     except Infeasible:
         return scope.narrowed({counter: (0, 0)})
     usable = list(compiled.loop_limits[number])
@@ -109,7 +109,8 @@ def _most_iterations(scope: Scope, limit: LimitForm, counter: int, known: list[C
     return None if unbounded(highest) else max(highest // slope, 0)
 
 
-def _constraints(scope: Scope, limits: tuple[LimitForm, ...]) -> list[Constraint]:
+def constraints_of(scope: Scope, limits: tuple[LimitForm, ...]) -> list[Constraint]:
+    """Limits as constraints in numbers, those left out that say nothing. Raises :class:`Infeasible`."""
     known: list[Constraint] = []
     again: list[LimitForm] = []
     for limit in limits:
@@ -134,7 +135,7 @@ def _access(scope: Scope, number: int, access: Access) -> list[Hull]:
         if bool(values[index] & 1) != truth:
             return []
     try:
-        known = _constraints(scope, compiled.guards[number])
+        known = constraints_of(scope, compiled.guards[number])
         known += _loop_constraints(scope, number, access, known)
         certain = access.certain and _always(scope, number, access, known)
         scope, known = _narrow(scope, compiled.offsets[number].terms, known)

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from ptxparse.evaluation.allocations import Allocation, Allocations
 from ptxparse.evaluation.compiled import Compiled, DivisionByZero, Launch
 from ptxparse.evaluation.contents import Contents, Piece
+from ptxparse.evaluation.counting import Amount, counts
 from ptxparse.evaluation.hulls import Hull, hulls
 from ptxparse.program import AccessProgram, Base
 from tessera.errors import UsageError
@@ -97,6 +98,14 @@ class Evaluator:
             found = self._whole[key] = self._evaluate(grid, block, params, allocations, module_globals or {},
                                                       contents or (), shared)
         return found
+
+    def count(self, grid: Dimensions, block: Dimensions, params: bytes, shared: int = 0) -> dict[str, Amount]:
+        """Amounts of a launch by class; see :func:`ptxparse.api.count`. Empty when a launch value divides by zero."""
+        try:
+            values = self.compiled.uniforms(params, (*grid, *block), shared)
+        except DivisionByZero:
+            return {}
+        return counts(self.compiled, values, (*grid, *block))
 
     def _evaluate(
         self, grid: Dimensions, block: Dimensions, params: bytes, allocations: Allocations,

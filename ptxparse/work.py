@@ -1,0 +1,100 @@
+"""Work in a kernel, by where it happens: instructions that run under the same conditions, added up."""
+
+from __future__ import annotations
+
+from ptxparse.accesses import AccessBuilder
+from ptxparse.conditions import Condition
+from ptxparse.model import Immediate, Instruction
+from ptxparse.opcodes import Effect, Opcode, accessed_bytes, fragment, operation_count
+from ptxparse.program import Limit, Work
+from ptxparse.relevance import space_of
+from ptxparse.usage import Usage
+from ptxparse.walk import Walk
+
+_NOT_GLOBAL = ("shared", "local", "param", "const")
+_READS = (Effect.LOAD, Effect.COPY, Effect.ATOMIC, Effect.MATRIX_LOAD)
+_WRITES = (Effect.STORE, Effect.ATOMIC, Effect.MATRIX_STORE)
+_WARP = 32
+_Key = tuple[tuple[Limit, ...], tuple[int, ...], bool]
+
+
+class WorkBuilder:
+    """Adds up the work of one kernel; ``work`` holds an entry for each set of conditions that instructions run under.
+
+    Amounts are per thread and execution: operations by class (``opcodes.operation_count``), and ``bytes_read`` and
+    ``bytes_written`` of global memory, every access counted as often as it is made.
+    """
+
+    def __init__(self, walk: Walk, builder: AccessBuilder, usage: Usage) -> None:
+        self.walk = walk
+        self.builder = builder
+        self.found: dict[_Key, dict[str, float]] = {}
+        flow = walk.flow
+        for block in flow.order:
+            always: dict[str, float] = {}
+            for index in range(flow.blocks[block].start, flow.blocks[block].end):
+                amounts = self._amounts(flow.instructions[index], usage.rows[index])
+                if not amounts:
+                    continue
+                more = [walk.guarded[index]] if index in walk.guarded else []
+                if index in builder.copies:
+                    # A copy with a source size reads as much as that says, which may be less.
+                    conditions, whole = builder.copies[index]
+                    self._enter(block, more, amounts, conditions, whole)
+                elif more:
+                    self._enter(block, more, amounts)
+                else:
+                    _add(always, amounts)
+            if always:
+                self._enter(block, [], always)
+
+    @property
+    def work(self) -> tuple[Work, ...]:
+        return tuple(
+            Work(guards, loops, whole, tuple(sorted(amounts.items())))
+            for (guards, loops, whole), amounts in self.found.items()
+        )
+
+    def _enter(
+        self, block: int, more: list[Condition], amounts: dict[str, float], resolved: list[Condition] | None = None,
+        whole: bool = True,
+    ) -> None:
+        builder = self.builder
+        guards_of = [(builder.loops.resolve(value, block), truth) for value, truth in more] + (resolved or [])
+        conjunction = builder.conjunction((*builder.block_conditions(block), *guards_of))
+        if conjunction.false:
+            return
+        guards = tuple(Limit(c.value, c.relation, tuple(sorted(c.checks))) for c in conjunction.items)
+        whole = whole and conjunction.whole and builder.is_certain(block)
+        key = (guards, tuple(self.walk.flow.loops_around(block)), whole)
+        _add(self.found.setdefault(key, {}), amounts)
+
+    def _amounts(self, instruction: Instruction, row: Opcode | None) -> dict[str, float]:
+        if row is None:
+            return {}
+        amounts: dict[str, float] = {}
+        kind, operations = operation_count(instruction.op)
+        if operations:
+            amounts[kind] = operations
+        if row.effect not in _READS and row.effect not in _WRITES:
+            return amounts
+        if row.effect is not Effect.COPY and space_of(instruction) in _NOT_GLOBAL:
+            return amounts
+        if instruction.line in self.builder.private_lines:
+            return amounts
+        size = float(accessed_bytes(instruction.op))
+        matrix = fragment(instruction.op)
+        if matrix is not None:
+            size = matrix.lines * matrix.line_bytes / _WARP
+        elif not size and len(instruction.operands) > 2 and isinstance(instruction.operands[2], Immediate):
+            size = float(instruction.operands[2].value)
+        if row.effect in _READS:
+            amounts["bytes_read"] = size
+        if row.effect in _WRITES:
+            amounts["bytes_written"] = size
+        return amounts
+
+
+def _add(total: dict[str, float], more: dict[str, float]) -> None:
+    for name, amount in more.items():
+        total[name] = total.get(name, 0) + amount
