@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import cast
 
 from ptxparse.analysis import analyze_kernel
+from ptxparse.cache import ProgramCache
+from ptxparse.codec import ProgramFormatError, program_from_json, program_to_json
 from ptxparse.errors import PtxError
 from ptxparse.evaluation.allocations import Allocation, Allocations
 from ptxparse.evaluation.counting import Amount
@@ -73,6 +75,8 @@ __all__ = [
     "Evaluation",
     "Evaluator",
     "Module",
+    "ProgramCache",
+    "ProgramFormatError",
     "PtxError",
     "Range",
     "analyze",
@@ -80,4 +84,6 @@ __all__ = [
     "count",
     "evaluate",
     "parse",
+    "program_from_json",
+    "program_to_json",
 ]

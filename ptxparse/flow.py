@@ -84,7 +84,8 @@ class Flow:
         ordered = sorted(s for s in starts if s < len(instructions))
         block_at = {start: i for i, start in enumerate(ordered)}
         block_at[len(instructions)] = len(ordered)
-        self.blocks = [Block(a, b) for a, b in zip(ordered, [*ordered[1:], len(instructions)], strict=True)]
+        ends = [*ordered[1:], len(instructions)]
+        self.blocks = [Block(a, b) for a, b in zip(ordered, ends, strict=False)]
         if len(instructions) in labels.values() or not self.blocks:
             self.blocks.append(Block(len(instructions), len(instructions)))
         for number in range(len(self.blocks)):

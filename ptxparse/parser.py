@@ -8,6 +8,7 @@ any other. Names are made unique on the way (see ``scope``).
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import NoReturn
 
 from ptxparse import declarations
@@ -71,6 +72,7 @@ class _ModuleParser:
     def __init__(self, source: Source) -> None:
         self.source = source
         self.module = Module()
+        self.percent_variables: set[str] = set()
 
     def module_text(self) -> Module:
         source = self.source
@@ -124,9 +126,12 @@ class _ModuleParser:
             start_after = source.skip_blanks()
             token = source.take()
         if token in (".entry", ".func"):
-            module.functions.append(_FunctionParser(source, module).function(token == ".entry", linkage, start))
+            parser = _FunctionParser(source, module, self.percent_variables)
+            module.functions.append(parser.function(token == ".entry", linkage, start))
         elif token in _SPACES:
-            module.variables += declarations.variables(source, token[1:], linkage, module.notes)
+            declared = declarations.variables(source, token[1:], linkage, module.notes)
+            module.variables += declared
+            self.percent_variables.update(v.name for v in declared if v.name[0] == "%")
         elif linkage:
             source.fail(".entry, .func or a state space such as .global after a linkage directive", start_after)
         else:
@@ -161,9 +166,10 @@ class _ModuleParser:
 
 
 class _FunctionParser:
-    def __init__(self, source: Source, module: Module) -> None:
+    def __init__(self, source: Source, module: Module, percent_variables: Iterable[str] = ()) -> None:
         self.source = source
         self.module = module
+        self.percent_variables = percent_variables
 
     def function(self, is_entry: bool, linkage: str, start: int) -> Function:
         """A function from just after ``.entry`` or ``.func``, to the end of its body or its ``;``."""
@@ -174,7 +180,7 @@ class _FunctionParser:
             source.skip_balanced("(", ")")
         results = self._parameters() if source.take_if("(") else []
         function = Function(source.take_name("a function"), is_entry, line, linkage, results=results)
-        names = Names(function, source.text)
+        names = Names(function, source, self.percent_variables)
         if source.take_if("("):
             function.parameters = self._parameters()
         for variable in results + function.parameters:
@@ -183,7 +189,6 @@ class _FunctionParser:
                 names.registers.add(variable.name)
             elif variable.name[0] == "%":
                 names.percent_variables.add(variable.name)
-        names.percent_variables.update(v.name for v in self.module.variables if v.name[0] == "%")
         self._performance_directives(function)
         if not source.take_if(";"):
             source.expect("{", "opening a function body, or ';'")

@@ -1,14 +1,14 @@
 """Access programs: what a kernel may read and write, as plain data.
 
-A program is made once per kernel and evaluated for every launch (``evaluate``). It is serialisable (``to_json``),
-versioned, and hashable by its content (``digest``), so that it can be cached on disk.
+A program is made once per kernel and evaluated for every launch (``evaluate``). It is serialisable (``codec``),
+versioned, and hashable by its content (``digest``), so that it can be kept on disk (``cache``).
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -137,9 +137,6 @@ class AccessProgram:
 
     @cached_property
     def digest(self) -> str:
-        """Hash of the content, hexadecimal."""
-        return hashlib.sha256(self.to_json().encode()).hexdigest()
-
-    def to_json(self) -> str:
-        """The program as JSON text; :func:`program_from_json` reads it back."""
-        return json.dumps(asdict(self), separators=(",", ":"), default=str)
+        """Hash of the content, hexadecimal; equal programs have equal digests."""
+        content = [(field.name, getattr(self, field.name)) for field in fields(self)]
+        return hashlib.sha256(json.dumps(content, separators=(",", ":")).encode()).hexdigest()

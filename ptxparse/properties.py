@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ptxparse.flow import Flow
 from ptxparse.inline import Body
-from ptxparse.model import Instruction
+from ptxparse.model import Address, Instruction
 from ptxparse.opcodes import (
     SPECIAL_REGISTERS,
     Effect,
@@ -27,6 +27,7 @@ _OPAQUE_EFFECTS = {
     Effect.FABRIC: Reason.MULTIMEM,
     Effect.TCGEN05: Reason.UNKNOWN_OPCODE,
 }
+_ADDRESSED = (Effect.LOAD, Effect.STORE, Effect.ATOMIC, Effect.COPY, Effect.MATRIX_LOAD, Effect.MATRIX_STORE)
 _VARYING_SOURCES = (Source.DEVICE, Source.TIME, Source.ENVIRONMENT)
 _GRID_WORKSPACE = ("%envreg1", "%envreg2")
 
@@ -63,6 +64,8 @@ class Properties:
         if unknown_modifiers(instruction.op):
             self.problems.append((Reason.UNKNOWN_MODIFIER, line))
             self.deterministic = self.device_invariant = False
+        if row.effect in _ADDRESSED and not any(isinstance(o, Address) for o in instruction.operands):
+            self.problems.append((Reason.MALFORMED_INSTRUCTION, line))
         if row.effect in _OPAQUE_EFFECTS:
             tensor = row.effect is Effect.BULK and ".tensor" in instruction.op.text
             self.problems.append((Reason.TENSOR_MAP if tensor else _OPAQUE_EFFECTS[row.effect], line))

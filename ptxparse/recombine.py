@@ -35,6 +35,8 @@ def _once(graph: Graph, value: Sum) -> Sum | None:
                 rest = graph.remainder(node[1], divisor)
             else:
                 continue
+            if not divisor:
+                continue
             others = product[:position] + product[position + 1:]
             found = _trade(graph, value, terms, coefficient, others, atom, divisor, add(node[1], rest, -1))
             if found is not None and _weight(graph, found) < _weight(graph, value):

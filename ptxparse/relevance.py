@@ -80,7 +80,8 @@ class Relevance:
         users: dict[str, list[int]] = {}
         for index, instruction in enumerate(self.flow.instructions):
             modifiers = instruction.op.modifiers
-            if instruction.op.opcode in _CARRIES_POINTERS and modifiers and modifiers[-1][-2:] in ("64", "ic"):
+            wide = modifiers and (modifiers[-1][-2:] in ("64", "ic") or "wide" in modifiers)
+            if wide and instruction.op.opcode in _CARRIES_POINTERS:
                 for name in self.usage.reads[index]:
                     users.setdefault(name, []).append(index)
         work = list(self.pointers)

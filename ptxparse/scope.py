@@ -35,7 +35,6 @@ _NAME_AND_OFFSET = re.compile(
     r"([%A-Za-z_$][\w$]*(?:\.(?:[xyzwrgba]|[bh]\d{1,4}))?)\s*(?:\[([^\[\]]*)\]|\+([^\[\]]*)|(-[^\[\]]*))?"
 )
 _PARTS = re.compile(r"(?:[^,{}()\[\]]++|\{[^{}]*\}|\((?:[^()]|\([^()]*\))*\)|\[[^\[\]]*\])++")
-_RENAMED = re.compile(r"(?<!\$)(\$++)\d++(?![\w$])")
 _LONGEST_NUMBER = 9
 
 
@@ -66,20 +65,18 @@ class Scope:
 class Names:
     """The open scopes of the function being parsed; turns operand text into operands."""
 
-    def __init__(self, function: Function, text: str = "", percent_variables: Iterable[str] = ()) -> None:
+    def __init__(self, function: Function, source: Source, percent_variables: Iterable[str] = ()) -> None:
         self.function = function
         self.scopes = [Scope(0, {})]
         self.count = 0
         self.registers: set[str] = set()
         self.percent_variables = set(percent_variables)
-        self._text = text
+        self._source = source
         self._mark = ""
 
     def open(self) -> None:
         """Enter an inner scope."""
-        if not self._mark:
-            # One more $ than any name of the module has before a final number, so that new names cannot collide.
-            self._mark = "$" + "$" * max((len(m.group(1)) for m in _RENAMED.finditer(self._text)), default=0)
+        self._mark = self._source.renaming_mark()
         self.count += 1
         self.scopes.append(Scope(self.count, self.scopes[-1].cache))
 

@@ -9,6 +9,7 @@ from ptxparse.errors import PtxError
 
 _LINE_COMMENT = re.compile(r"//[^\n]*")
 _COMMENT_OR_STRING = re.compile(r'"[^"\n]*"|//[^\n]*|/\*')
+_NUMBERED = re.compile(r"(?<!\$)(\$++)\d++(?![\w$])")
 _BLANKS = re.compile(r"\s*+")
 _NOT_NEWLINE = re.compile(r"[^\n]")
 _TOKEN = re.compile(
@@ -57,6 +58,7 @@ class Source:
         self._line = 1
         self._looked_at = -1
         self._token = ""
+        self._renaming_mark = ""
         self._token_end = 0
 
     def line_at(self, position: int) -> int:
@@ -66,6 +68,12 @@ class Source:
         self._line += self.text.count("\n", self._mark, position)
         self._mark = position
         return self._line
+
+    def renaming_mark(self) -> str:
+        """One more ``$`` than any name of the text has before a final number: names made with it are new."""
+        if not self._renaming_mark:
+            self._renaming_mark = "$" + "$" * max((len(m.group(1)) for m in _NUMBERED.finditer(self.text)), default=0)
+        return self._renaming_mark
 
     def fail(self, expected: str, position: int | None = None) -> NoReturn:
         """Raise :class:`PtxError` for what was expected at ``position`` (default: the next token)."""

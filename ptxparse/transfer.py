@@ -33,7 +33,7 @@ def evaluate(graph: Graph, modifiers: tuple[str, ...], opcode: str, arguments: A
     if handler is None or not modifiers:
         return None
     kind = modifiers[-1]
-    if kind[0] in "fb" and kind not in _WIDTHS:
+    if kind not in _WIDTHS or len(arguments) < _ARITY.get(opcode, 2):
         return None
     return handler(graph, modifiers, kind, arguments)
 
@@ -320,3 +320,8 @@ _HANDLERS: dict[str, Handler] = {
     "shr": _shr, "and": _logic("and"), "or": _logic("or"), "xor": _logic("xor"), "cvt": _cvt, "selp": _selp,
     "setp": _setp, "bfe": _bfe, "bfi": _bfi, "popc": _count(1), "clz": _count(1),
 }
+_ARITY = {
+    "mov": 1, "cvta": 1, "neg": 1, "not": 1, "abs": 1, "cvt": 1, "popc": 1, "clz": 1, "mad": 3, "mad24": 3, "selp": 3,
+    "bfe": 3, "bfi": 4,
+}
+"""Source operands of the opcodes that do not have two."""

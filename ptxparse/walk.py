@@ -380,7 +380,7 @@ class Walk:
             value = self._parameter(here, size, signed)
             if value is None:
                 low, high = (-(1 << size * 8 - 1), (1 << size * 8 - 1) - 1) if signed else (0, (1 << size * 8) - 1)
-                if kind in FLOATS or space_of(instruction) in ("shared", "local"):
+                if kind in FLOATS or space_of(instruction) in ("shared", "local") or _is_volatile(instruction):
                     value = self.graph.leaf(("unknown", len(self.graph.nodes), low, high, "memory"), low, high)
                 else:
                     value = self.graph.leaf(("load", len(self.graph.nodes), here, size, signed), low, high)
@@ -431,5 +431,12 @@ def _carries(instruction: Instruction, position: int) -> bool:
     op = instruction.op
     if op.opcode == "cvt":
         return len(op.modifiers) == 2 and all(m in ("u64", "s64", "b64") for m in op.modifiers)
+    if op.opcode == "mad" and "wide" in op.modifiers:
+        return position == 3
     whole = op.modifiers[-1:] in (("u64",), ("s64",), ("b64",))
     return whole and position in _COPYING_OPERANDS.get(op.opcode, ())
+
+
+def _is_volatile(instruction: Instruction) -> bool:
+    """Whether somebody else may change what a load reads while the kernel runs."""
+    return any(m in ("volatile", "relaxed", "acquire", "mmio") for m in instruction.op.modifiers)

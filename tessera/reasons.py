@@ -59,6 +59,11 @@ class Reason(StrEnum):
     MULTIMEM = "multimem", Kind.OPAQUE, "A multimem address stands for memory of several devices."
     UNSUPPORTED_SPACE = "unsupported_space", Kind.OPAQUE, "An access names a state space that is not supported."
     ADDRESS_SIZE_32 = "address_size_32", Kind.OPAQUE, "The module uses 32-bit addresses."
+    MALFORMED_INSTRUCTION = (
+        "malformed_instruction",
+        Kind.OPAQUE,
+        "A memory instruction has no address operand, or too few operands.",
+    )
     ANALYSIS_LIMIT = "analysis_limit", Kind.OPAQUE, "The kernel exceeds a limit of the analysis."
 
     # Opaque: found when a launch is evaluated.
@@ -76,6 +81,14 @@ class Reason(StrEnum):
     CLUSTER = "cluster", Kind.PINNED, "The kernel is launched as thread-block clusters."
     COOPERATIVE_LAUNCH = "cooperative_launch", Kind.PINNED, "The launch is cooperative."
     LAUNCH_ATTRIBUTE = "launch_attribute", Kind.PINNED, "The launch carries an attribute that is not on the list."
+
+
+def reason(value: str) -> Reason:
+    """The reason of that value. Raises ``ValueError`` when there is none."""
+    found = next((member for member in Reason if member.value == value), None)
+    if found is None:
+        raise ValueError(f"no such reason: {value!r}")
+    return found
 
 
 def reasons(kind: Kind) -> tuple[Reason, ...]:

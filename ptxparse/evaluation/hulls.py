@@ -143,10 +143,13 @@ def _access(scope: Scope, number: int, access: Access) -> list[Hull]:
             return []
         sound = all(scope.check(*check, known) for check in compiled.access_checks[number])
         terms, constant = scope.numbers(compiled.offsets[number])
+        if any(not compiled.plain[t] for t in terms) and known:
+            scope = scope.copy()
+            scope.admit(terms, known)
+        high = scope.upper(terms, constant, known)
+        low = scope.lower(terms, constant, known)
     except Infeasible:
         return []
-    high = scope.upper(terms, constant, known)
-    low = scope.lower(terms, constant, known)
     if not sound or unbounded(low) or unbounded(high):
         return [Hull(kind, _NOWHERE, 0, 0, False, False)]
     if low > high:

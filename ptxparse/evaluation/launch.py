@@ -124,6 +124,8 @@ class Evaluator:
         if program.opaque is not None:
             return Evaluation((), program.opaque, tuple(pinned))
         try:
+            if known:
+                known = self._unwritten(grid, block, params, allocations, module_globals, known, shared)
             found = self._hulls(grid, block, params, frozenset(pointers), allocations, known, shared)
         except _Opaque as opaque:
             return Evaluation((), opaque.reason, tuple(pinned))
@@ -139,6 +141,18 @@ class Evaluator:
                 return Evaluation((), Reason.UNKNOWN_BASE, tuple(pinned))
         movable = tuple(word for word in pointers if word not in self.escaping)
         return Evaluation(tuple(dict.fromkeys(ranges)), None, tuple(pinned), movable)
+
+    def _unwritten(
+        self, grid: Dimensions, block: Dimensions, params: bytes, allocations: Allocations,
+        module_globals: Mapping[str, tuple[int, int]], known: Sequence[Known], shared: int,
+    ) -> list[Known]:
+        """Known bytes that the launch itself does not change: the others are not known for long."""
+        written = [r for r in self._evaluate(grid, block, params, allocations, module_globals, (), shared).ranges
+                   if r.kind != "R"]
+        return [
+            (identity, low, data) for identity, low, data in known
+            if not any(r.allocation == identity and r.lo < low + len(data) and low < r.hi for r in written)
+        ]
 
     def _global_range(
         self, hull: Hull, module_globals: Mapping[str, tuple[int, int]], allocations: Allocations, ranges: list[Range]

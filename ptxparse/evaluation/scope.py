@@ -45,10 +45,15 @@ class Scope:
         self.values = values
         self.boxes = boxes
         self.contents = contents
+        self.masks: list[tuple[frozenset[int], npt.NDArray[np.bool_]]] = []
         self._atoms: dict[int, Box] = {}
         self._terms: dict[int, Box] = {}
         self._tables: dict[int, npt.NDArray[np.int64] | None] = {}
         self.enumerated = tables.Enumeration(compiled, values, boxes, contents)
+
+    def copy(self) -> Scope:
+        """A scope of its own for the same launch, for masks that hold in one place only."""
+        return Scope(self.compiled, self.values, self.boxes, self.contents)
 
     def narrowed(self, boxes: dict[int, Box]) -> Scope:
         """The same launch with some leaves bounded more tightly."""
@@ -179,6 +184,34 @@ class Scope:
         leaves = frozenset().union(*(self.compiled.term_leaves[t] for t in terms))
         if not self.enumerated.can(leaves, MOST_POINTS):
             return None
+        total = self._whole_table(terms)
+        for below, mask in self.masks if total is not None else ():
+            if below <= leaves and total is not None:
+                total, mask = np.broadcast_arrays(total, mask)
+                total = total[mask]
+                # One mask is enough: after it the points have lost their axes. The others only widen the bound.
+                break
+        if total is not None and not total.size:
+            raise Infeasible
+        return total
+
+    def admit(self, terms: Terms, constraints: list[Constraint]) -> None:
+        """Leave out of the tables that ``terms`` need the points that break a constraint on the same leaves."""
+        for group in self.groups([t for t, c in terms.items() if c]):
+            leaves = frozenset().union(*(self.compiled.term_leaves[t] for t in group))
+            if self._simple(group) or not self.enumerated.can(leaves, MOST_POINTS):
+                continue
+            joint: npt.NDArray[np.bool_] | None = None
+            for constraint in constraints:
+                if all(self.compiled.term_leaves[t] <= leaves for t in constraint.terms):
+                    table = self._whole_table(constraint.terms)
+                    if table is not None:
+                        holds = table + constraint.constant <= 0
+                        joint = holds if joint is None else joint & holds
+            if joint is not None:
+                self.masks.append((leaves, joint))
+
+    def _whole_table(self, terms: Terms) -> npt.NDArray[np.int64] | None:
         total: npt.NDArray[np.int64] | None = None
         size = 0
         for term, coefficient in terms.items():
