@@ -51,6 +51,9 @@ class _Key(NamedTuple):
     loops: tuple[int, ...]
 
 
+_Placed = tuple[_Key, int] | Problem | None
+
+
 class AccessBuilder:
     """Collects the accesses of one kernel. ``accesses`` and ``problems`` hold the result."""
 
@@ -62,6 +65,7 @@ class AccessBuilder:
         self.flattener = Flattener(self.graph)
         self.problems: list[Problem] = []
         self.private_lines: set[int] = set()
+        self.placed: dict[tuple[str, Sum, int, Condition | None], list[_Placed]] = {}
         self.copies: dict[int, tuple[list[Condition], bool]] = {}
         self.groups: dict[_Key, tuple[dict[tuple[int, int], None], dict[int, None], list[int]]] = {}
         self.at_block: dict[int, list[Condition]] = {}
@@ -83,12 +87,40 @@ class AccessBuilder:
         kind = _KINDS.get(row.effect) if row is not None else None
         if kind is None or raw.space == "param":
             return
-        address = self.loops.resolve(raw.address, raw.block)
+        plain = raw.instruction.op.opcode in ("ld", "st", "atom", "red")
+        placed: list[_Placed] | None = None
+        # Unrolled code makes the same access many times over at other constants; all else about them is the same.
+        again = (kind, without_constant(raw.address), raw.block, raw.guard)
+        if plain:
+            placed = self.placed.get(again)
+        if placed is None:
+            placed = self._place(raw, kind)
+            if plain:
+                self.placed[again] = placed
+        size = self._size(raw)
+        line = raw.instruction.line
+        for place in placed:
+            if isinstance(place, Problem):
+                self.problems.append(Problem(place.reason, line))
+            elif place is None:
+                self.private_lines.add(line)
+            else:
+                key, first = place
+                spans, lines, count = self.groups.setdefault(key, ({}, {}, []))
+                first += constant_term(raw.address)
+                spans[first, first + size] = None
+                lines[line] = None
+                count.append(1)
+
+    def _place(self, raw: RawAccess, kind: str) -> list[_Placed]:
+        """Where an access goes, but for the constant of its address: for each pointer that it may go through, its key
+        and constant, None when that is private memory, or a problem."""
+        row = lookup(raw.instruction.op)
+        address = self.loops.resolve(without_constant(raw.address), raw.block)
         conditions = list(self.block_conditions(raw.block))
         certain = self.is_certain(raw.block)
         if raw.guard is not None:
             conditions.append((self.loops.resolve(raw.guard[0], raw.block), raw.guard[1]))
-        size = self._size(raw)
         if row is not None and row.effect is Effect.COPY:
             found = self._source_bytes(raw)
             certain = certain and found is None
@@ -96,12 +128,13 @@ class AccessBuilder:
             self.copies[raw.index] = (found or [], found is None)
         matrix = fragment(raw.instruction.op)
         if matrix is not None:
-            size = matrix.line_bytes
             each = self.graph.leaf(("each", len(self.graph.nodes), matrix.lines), 0, matrix.lines - 1)
             stride = self._stride(raw, matrix.length)
             address = add(address, self.graph.multiply(each, stride), matrix.bits // 8)
+        placed: list[_Placed] = []
         for variant, more in self._variants(address):
-            self._variant(raw, kind, variant, conditions + more, size, certain)
+            placed += self._variant(raw, kind, variant, conditions + more, certain)
+        return placed
 
     def block_conditions(self, block: int) -> list[Condition]:
         """Conditions that hold whenever the block runs, with loop variables resolved as seen from it."""
@@ -136,6 +169,9 @@ class AccessBuilder:
 
     def _size(self, raw: RawAccess) -> int:
         instruction = raw.instruction
+        matrix = fragment(instruction.op)
+        if matrix is not None:
+            return matrix.line_bytes
         size = accessed_bytes(instruction.op)
         if not size and instruction.op.opcode in ("cp", "discard"):
             position = 2 if instruction.op.opcode == "cp" else 1
@@ -207,26 +243,23 @@ class AccessBuilder:
         return bool(node[0] == "symbol" or (node[0] == "param" and node[2] == 8))
 
     def _variant(
-        self, raw: RawAccess, kind: str, address: Sum, conditions: list[Condition], size: int, certain: bool
-    ) -> None:
+        self, raw: RawAccess, kind: str, address: Sum, conditions: list[Condition], certain: bool
+    ) -> list[_Placed]:
         flat, checks = self.flattener.flatten(address)
         flat = recombine(self.graph, flat)
         bases, offset = self._split_base(flat)
         line = raw.instruction.line
         if any(self._space(base) in _PRIVATE for base in bases):
-            self.private_lines.add(line)
-            return
+            return [None]
         if not bases and self._is_workspace(flat):
-            return
+            return []
         if not bases:
-            self.problems.append(Problem(self._no_base(flat), line))
-            return
+            return [Problem(self._no_base(flat), line)]
         if sum(1 for base in bases if base.name) > 1:
-            self.problems.append(Problem(Reason.TWO_BASES, line))
-            return
+            return [Problem(Reason.TWO_BASES, line)]
         found = self.conjunction(tuple(conditions))
         if found.false:
-            return
+            return []
         uniform = tuple(c for c in found.rest if self.graph.is_uniform(c[0]))
         key = _Key(
             kind, bases, without_constant(offset), _limits(found),
@@ -235,11 +268,7 @@ class AccessBuilder:
             certain and kind == "W" and len(uniform) == len(found.rest) and raw.instruction.op.opcode != "discard",
             tuple(self.flow.loops_around(raw.block)),
         )
-        first = constant_term(offset)
-        spans, lines, count = self.groups.setdefault(key, ({}, {}, []))
-        spans[first, first + size] = None
-        lines[line] = None
-        count.append(1)
+        return [(key, constant_term(offset))]
 
     def conjunction(self, conditions: tuple[Condition, ...]) -> Constraints:
         """What conditions that hold together say, as constraints."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import cache
+from typing import NamedTuple
+
 from ptxparse.flow import Flow
 from ptxparse.inline import Body
 from ptxparse.model import Address, Instruction
@@ -15,6 +18,7 @@ from ptxparse.opcodes import (
     is_order_dependent,
     unknown_modifiers,
 )
+from ptxparse.parser import mnemonic
 from ptxparse.usage import Usage
 from tessera.reasons import Reason
 
@@ -30,6 +34,18 @@ _OPAQUE_EFFECTS = {
 _ADDRESSED = (Effect.LOAD, Effect.STORE, Effect.ATOMIC, Effect.COPY, Effect.MATRIX_LOAD, Effect.MATRIX_STORE)
 _VARYING_SOURCES = (Source.DEVICE, Source.TIME, Source.ENVIRONMENT)
 _GRID_WORKSPACE = ("%envreg1", "%envreg2")
+
+
+class _Traits(NamedTuple):
+    unknown: bool
+    device_variant: bool
+    nondeterministic: bool
+
+
+@cache
+def _traits(text: str) -> _Traits:
+    op = mnemonic(text)
+    return _Traits(bool(unknown_modifiers(op)), is_device_variant(op), is_nondeterministic(op))
 
 
 class Properties:
@@ -61,7 +77,8 @@ class Properties:
             self.problems.append((Reason.UNKNOWN_OPCODE, line))
             self.deterministic = self.device_invariant = False
             return
-        if unknown_modifiers(instruction.op):
+        traits = _traits(instruction.op.text)
+        if traits.unknown:
             self.problems.append((Reason.UNKNOWN_MODIFIER, line))
             self.deterministic = self.device_invariant = False
         if row.effect in _ADDRESSED and not any(isinstance(o, Address) for o in instruction.operands):
@@ -69,9 +86,9 @@ class Properties:
         if row.effect in _OPAQUE_EFFECTS:
             tensor = row.effect is Effect.BULK and ".tensor" in instruction.op.text
             self.problems.append((Reason.TENSOR_MAP if tensor else _OPAQUE_EFFECTS[row.effect], line))
-        if self.device_invariant and is_device_variant(instruction.op):
+        if traits.device_variant:
             self.device_invariant = False
-        if self.deterministic and is_nondeterministic(instruction.op):
+        if traits.nondeterministic:
             self.deterministic = False
         if row.effect is Effect.ATOMIC:
             returned = [name for name in self.usage.writes[index] if name in self.read]

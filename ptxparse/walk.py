@@ -24,7 +24,7 @@ from ptxparse.model import (
     Symbol,
     Vector,
 )
-from ptxparse.opcodes import SPECIAL_REGISTERS, Source
+from ptxparse.opcodes import SPECIAL_REGISTERS, Effect, Source
 from ptxparse.relevance import FLOATS, Relevance, space_of
 from ptxparse.transfer import Alternative, alternatives, evaluate, select, width_of
 from ptxparse.usage import Usage, registers_in
@@ -49,7 +49,8 @@ class Phi:
 
 @dataclass(slots=True)
 class RawAccess:
-    """A memory instruction as met: where, and its symbolic address. ``environment`` holds its registers' values."""
+    """A memory instruction as met: where, and its symbolic address. ``environment`` holds the values of its registers,
+    for instructions whose other operands matter (copies, matrices)."""
 
     index: int
     instruction: Instruction
@@ -260,7 +261,8 @@ class Walk:
         if instruction.predicate is not None:
             self.guarded[index] = (self._read(instruction.predicate), not instruction.negated)
         address = None
-        if self.usage.rows[index] is not None:
+        row = self.usage.rows[index]
+        if row is not None and row.effect is not Effect.PURE:
             for operand in instruction.operands:
                 if type(operand) is Address:
                     address = self._address(operand)
@@ -295,8 +297,10 @@ class Walk:
         guard = None
         if instruction.predicate is not None:
             guard = (self._read(instruction.predicate), not instruction.negated)
-        names = {name for operand in instruction.operands for name in registers_in(operand)}
-        environment = {name: self._read(Register(name)) for name in names if name in self.relevance.followed}
+        environment: dict[str, Sum] = {}
+        if instruction.op.opcode not in ("ld", "st", "atom", "red"):
+            names = {name for operand in instruction.operands for name in registers_in(operand)}
+            environment = {name: self._read(Register(name)) for name in names if name in self.relevance.followed}
         self.accesses.append(RawAccess(index, instruction, self._block, address, space, guard, environment))
 
     def _look_for_escapes(self, index: int) -> None:

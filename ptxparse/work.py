@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from ptxparse.accesses import AccessBuilder
 from ptxparse.conditions import Condition
 from ptxparse.model import Immediate, Instruction
 from ptxparse.opcodes import Effect, Opcode, accessed_bytes, fragment, operation_count
+from ptxparse.parser import mnemonic
 from ptxparse.program import Limit, Work
 from ptxparse.relevance import space_of
 from ptxparse.usage import Usage
@@ -72,12 +75,9 @@ class WorkBuilder:
     def _amounts(self, instruction: Instruction, row: Opcode | None) -> dict[str, float]:
         if row is None:
             return {}
-        amounts: dict[str, float] = {}
-        kind, operations = operation_count(instruction.op)
-        if operations:
-            amounts[kind] = operations
         if row.effect not in _READS and row.effect not in _WRITES:
-            return amounts
+            return _operations(instruction.op.text)
+        amounts = dict(_operations(instruction.op.text))
         if row.effect is not Effect.COPY and space_of(instruction) in _NOT_GLOBAL:
             return amounts
         if instruction.line in self.builder.private_lines:
@@ -93,6 +93,12 @@ class WorkBuilder:
         if row.effect in _WRITES:
             amounts["bytes_written"] = size
         return amounts
+
+
+@cache
+def _operations(text: str) -> dict[str, float]:
+    kind, operations = operation_count(mnemonic(text))
+    return {kind: operations} if operations else {}
 
 
 def _add(total: dict[str, float], more: dict[str, float]) -> None:
