@@ -140,7 +140,9 @@ class AccessBuilder:
         """Conditions that hold whenever the block runs, with loop variables resolved as seen from it."""
         found = self.at_block.get(block)
         if found is None:
-            raw = self.walk.conditions_at(block)
+            raw, complete = self.walk.conditions_at(block)
+            if not complete:
+                self.certain_at[block] = False
             found = self.at_block[block] = [(self.loops.resolve(value, block), truth) for value, truth in raw]
         return found
 
@@ -153,8 +155,10 @@ class AccessBuilder:
                 known = True
             else:
                 entered = any(e.target == block for e in self.flow.blocks[above].successors)
+                self.block_conditions(block)
                 direct = entered and bool(self.walk.conditions[block])
                 known = (direct or self.flow.post_dominates(block, above)) and self._certain_above(above)
+                known = known and self.certain_at.get(block, True)
             self.certain_at[block] = known
         return known
 

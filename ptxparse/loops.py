@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ptxparse.conditions import Constraint, Constraints, constraints
-from ptxparse.rewrite import Flattener, Rewriter, arguments, provided
+from ptxparse.rewrite import Flattener, PhiRewriter, Rewriter, arguments, provided
 from ptxparse.transfer import Alternative, alternatives
 from ptxparse.values import INFINITY, ONE, ZERO, Check, Sum, add, constant, constant_of, scale
 from ptxparse.walk import MOST_ALTERNATIVES, Condition, Phi, Walk
@@ -45,7 +45,7 @@ class Loops:
         self.by_block: dict[int, list[Phi]] = {}
         for phi in walk.phis:
             self.by_block.setdefault(phi.block, []).append(phi)
-        self._rewriter: Rewriter | None = None
+        self._rewriter = PhiRewriter(self.graph, self.definitions, {phi.atom for phi in walk.phis})
         self._substitutions: dict[tuple[tuple[int, Sum], ...], Rewriter] = {}
         for number in reversed(range(len(self.flow.loops))):
             self._resolve_loop(number)
@@ -59,13 +59,10 @@ class Loops:
         return self._after(value, block)
 
     def _rewrite(self, value: Sum) -> Sum:
-        if self._rewriter is None:
-            self._rewriter = Rewriter(self.graph, self.definitions)
         return self._rewriter(value)
 
     def _define(self, phi: Phi, value: Sum) -> None:
-        self.definitions[phi.atom] = value
-        self._rewriter = None
+        self._rewriter.define(phi.atom, value)
 
     def leaves(self, value: Sum) -> frozenset[int]:
         """All leaf atoms that a sum depends on, those inside its other atoms included."""
@@ -126,7 +123,10 @@ class Loops:
             if node[0] == "phi" and node[1] in inside:
                 return True
             if node[0] in ("unknown", "load"):
-                made_in = self.walk.loop_of_atom.get(node[1], -1)
+                made_in = self.walk.loop_of_atom.get(node[1])
+                # Made while rewriting, for lack of anything better: nobody knows where it belongs.
+                if made_in is None:
+                    return True
                 if made_in != -1 and self.flow.loops[made_in].header in inside:
                     return True
         return False

@@ -48,7 +48,7 @@ class Rewriter:
 
     def __init__(self, graph: Graph, mapping: Mapping[int, Sum] | None = None) -> None:
         self.graph = graph
-        self.mapping = mapping or {}
+        self.mapping = {} if mapping is None else mapping
         self.image: dict[int, Sum] = {}
 
     def __call__(self, value: Sum) -> Sum:
@@ -137,7 +137,7 @@ class Rewriter:
             return provided(graph, new[0], checks)
         if kind == "load":
             low, high = graph.low[graph.index[node]], graph.high[graph.index[node]]
-            return graph.leaf(("load", node[1], new[0], *node[3:]), low, high)
+            return graph.load(node[1], new[0], node[3], node[4], low, high)
         low, high = _bounds(graph, kind, new)
         return graph.derived((kind, *new), low, high, *new)
 
@@ -152,6 +152,36 @@ def _bounds(graph: Graph, kind: str, new: list[Sum]) -> tuple[int, int]:
     if kind == "shift":
         return min(bounds[0][0], 0), max(bounds[0][1], 0)
     raise ValueError(f"no such operation: {kind}")
+
+
+class PhiRewriter(Rewriter):
+    """Replaces phis by their definitions, which come in one after another: what still depends on an undefined phi is
+    rewritten anew every time."""
+
+    def __init__(self, graph: Graph, definitions: dict[int, Sum], phis: set[int]) -> None:
+        super().__init__(graph, definitions)
+        self.undefined = set(phis)
+
+    def define(self, atom: int, value: Sum) -> None:
+        assert isinstance(self.mapping, dict)
+        self.mapping[atom] = value
+        self.undefined.discard(atom)
+
+    def __call__(self, value: Sum) -> Sum:
+        known = len(self.image)
+        result = super().__call__(value)
+        if self.undefined and len(self.image) > known:
+            self._forget(known)
+        return result
+
+    def _forget(self, known: int) -> None:
+        """Drop the new images that depend on an undefined phi; they stand deepest first."""
+        stale: set[int] = set()
+        for atom in list(self.image)[known:]:
+            if atom in self.undefined or not stale.isdisjoint(self._children(atom)):
+                stale.add(atom)
+        for atom in stale:
+            del self.image[atom]
 
 
 class Flattener(Rewriter):

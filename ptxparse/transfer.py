@@ -46,7 +46,7 @@ def _number(graph: Graph, value: Sum, kind: str) -> Sum:
 
 
 def _is_integer(kind: str) -> bool:
-    return kind[0] in "busp" and kind in _WIDTHS
+    return kind in _WIDTHS and kind[0] in "busp" and not kind.startswith("bf")
 
 
 def _mov(graph: Graph, modifiers: tuple[str, ...], kind: str, a: Arguments) -> Sum | None:
@@ -227,8 +227,11 @@ def alternatives(graph: Graph, options: tuple[Alternative, ...]) -> Sum:
     low, high = min(low for low, _ in bounds), max(high for _, high in bounds)
     if low == high:
         return constant(low)
-    uniform = exclusive(options) and all(map(graph.is_uniform, arguments))
-    return (((graph.atom(("alternatives", options), low, high, uniform),), 1),)
+    made = graph.derived(("alternatives", options), low, high, *arguments)
+    if not exclusive(options):
+        # Nothing tells which option it is, however much is known of each.
+        graph.uniform[made[0][0][0]] = False
+    return made
 
 
 def exclusive(options: tuple[Alternative, ...]) -> bool:
@@ -242,7 +245,7 @@ def exclusive(options: tuple[Alternative, ...]) -> bool:
 
 def _setp(graph: Graph, modifiers: tuple[str, ...], kind: str, a: Arguments) -> Sum | None:
     relation = modifiers[0]
-    if relation not in _COMPARISONS or kind not in _WIDTHS or kind[0] not in "bus":
+    if relation not in _COMPARISONS or not _is_integer(kind):
         return graph.unknown(0, 1)
     relation = _UNSIGNED_NAMES.get(relation, relation)
     signed = is_signed(kind)

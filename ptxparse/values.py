@@ -20,6 +20,8 @@ INFINITY = 1 << 200
 
 MOST_TERMS = 48
 MOST_FACTORS = 4
+DEEPEST = 100
+"""Operations nested more deeply become unknowns with the bounds that are known of them."""
 
 ZERO: Sum = ()
 ONE: Sum = (((), 1),)
@@ -97,6 +99,7 @@ class Graph:
         self.low: list[int] = []
         self.high: list[int] = []
         self.uniform: list[bool] = []
+        self.depth: list[int] = []
 
     def atom(self, node: Node, low: int, high: int, uniform: bool) -> int:
         """The id of an atom, made if new."""
@@ -107,7 +110,17 @@ class Graph:
             self.low.append(low)
             self.high.append(high)
             self.uniform.append(uniform)
+            self.depth.append(0)
         return found
+
+    def load(self, serial: int, address: Sum, size: int, signed: bool, low: int, high: int) -> Sum:
+        """What a load of ``size`` bytes at ``address`` yields: a leaf, unless the bytes there are known."""
+        depth = 1 + max([self.depth[a] for product, _ in address for a in product], default=0)
+        if depth > DEEPEST:
+            return self.leaf(("unknown", serial, low, high, "memory"), low, high)
+        found = self.atom(("load", serial, address, size, signed), low, high, False)
+        self.depth[found] = depth
+        return (((found,), 1),)
 
     def leaf(self, node: Node, low: int, high: int) -> Sum:
         return (((self.atom(node, low, high, node[0] in UNIFORM_LEAVES),), 1),)
@@ -116,12 +129,17 @@ class Graph:
         """A fresh value of which only bounds are known."""
         if low == high:
             return constant(low)
-        return self.leaf(("unknown", len(self.nodes), low, high), low, high)
+        return self.leaf(("unknown", len(self.nodes), low, high, "value"), low, high)
 
     def derived(self, node: Node, low: int, high: int, *arguments: Sum) -> Sum:
         if low == high:
             return constant(low)
-        return (((self.atom(node, low, high, all(map(self.is_uniform, arguments))),), 1),)
+        depth = 1 + max([self.depth[a] for value in arguments for product, _ in value for a in product], default=0)
+        if depth > DEEPEST:
+            return self.unknown(low, high)
+        found = self.atom(node, low, high, all(map(self.is_uniform, arguments)))
+        self.depth[found] = depth
+        return (((found,), 1),)
 
     def is_uniform(self, value: Sum) -> bool:
         uniform = self.uniform

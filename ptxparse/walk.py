@@ -32,6 +32,7 @@ from ptxparse.values import INFINITY, ONE, Graph, Sum, add, constant, constant_o
 
 MOST_ALTERNATIVES = 8
 MOST_PARAMETER_WORDS = 64
+MOST_CONDITIONS = 32
 Condition = tuple[Sum, bool]
 
 
@@ -121,9 +122,8 @@ class Walk:
                     value = self._unknown(name)
                 self.incoming.setdefault((edge.target, name), []).append((edge, value))
         loop = flow.loop_of[block]
-        if loop != -1:
-            for atom in range(atoms_before, len(self.graph.nodes)):
-                self.loop_of_atom[atom] = loop
+        for atom in range(atoms_before, len(self.graph.nodes)):
+            self.loop_of_atom[atom] = loop
 
     def _enter(self, block: int) -> None:
         flow = self.flow
@@ -168,18 +168,20 @@ class Walk:
         if edge.guard is not None and edge.source in self.guards:
             found.append((self.guards[edge.source], edge.taken))
         walk = edge.source
-        while walk not in (top, -1):
+        while walk not in (top, -1) and len(found) < MOST_CONDITIONS:
             found += self.conditions[walk]
             walk = self.flow.dominator[walk]
         return found
 
-    def conditions_at(self, block: int) -> list[Condition]:
-        """All conditions that hold whenever ``block`` runs."""
+    def conditions_at(self, block: int) -> tuple[list[Condition], bool]:
+        """Conditions that hold whenever ``block`` runs, nearest first, and whether those are all."""
         found: list[Condition] = []
         while block != -1:
+            if len(found) >= MOST_CONDITIONS:
+                return found, False
             found += self.conditions[block]
             block = self.flow.dominator[block]
-        return found
+        return found, True
 
     def _width(self, name: str) -> int:
         return width_of(self.body.register_type(name) or "b64") or 64
@@ -223,11 +225,11 @@ class Walk:
         # Variables lie below 2^63 wherever a driver puts them; nothing else is assumed of their addresses.
         return add(self.graph.leaf(("symbol", symbol.name), 0, (1 << 63) - 1), constant(symbol.offset))
 
-    def _pack(self, vector: Vector) -> Sum:
+    def _pack(self, vector: Vector, bits: int = 0) -> Sum:
         total: Sum = ()
         shift = 0
         for item in vector.items:
-            width = self._width(item.name) if isinstance(item, Register) else 32
+            width = bits // len(vector.items) or (self._width(item.name) if isinstance(item, Register) else 32)
             total = add(total, self.graph.wrap(self._read(item), width, False), 1 << shift)
             shift += width
         return total
@@ -323,8 +325,12 @@ class Walk:
         operands = instruction.operands
         if op.opcode in ("ld", "ldu"):
             return self._load(instruction, address)
+        if len(operands) < 2 or not op.modifiers:
+            return {}
         if op.opcode == "mov" and isinstance(operands[0], Vector):
-            return self._unpack(operands[0], self._read(operands[1]))
+            return self._unpack(operands[0], self._read(operands[1]), width_of(op.modifiers[-1]))
+        if op.opcode == "mov" and isinstance(operands[0], Register) and isinstance(operands[1], Vector):
+            return {operands[0].name: self._pack(operands[1], width_of(op.modifiers[-1]))}
         if op.opcode == "setp":
             return self._set_predicates(instruction)
         floating = op.modifiers[-1:] and op.modifiers[-1] in FLOATS and op.opcode != "mov"
@@ -344,11 +350,13 @@ class Walk:
             return self.graph.wrap(value, width, kind[0] == "s")
         return value
 
-    def _unpack(self, vector: Vector, value: Sum) -> dict[str, Sum]:
-        found = {}
+    def _unpack(self, vector: Vector, value: Sum, bits: int) -> dict[str, Sum]:
+        found: dict[str, Sum] = {}
         shift = 0
+        width = bits // len(vector.items) if vector.items else 0
+        if not width:
+            return found
         for item in vector.items:
-            width = self._width(item.name) if isinstance(item, Register) and item.name != "_" else 32
             if isinstance(item, Register):
                 part = self.graph.shift_right(value, shift)
                 found[item.name] = self.graph.wrap(part, width, False) if shift == 0 else part
@@ -387,7 +395,7 @@ class Walk:
                 if kind in FLOATS or space_of(instruction) in ("shared", "local") or _is_volatile(instruction):
                     value = self.graph.leaf(("unknown", len(self.graph.nodes), low, high, "memory"), low, high)
                 else:
-                    value = self.graph.leaf(("load", len(self.graph.nodes), here, size, signed), low, high)
+                    value = self.graph.load(len(self.graph.nodes), here, size, signed, low, high)
             found[item.name] = value
         return found
 

@@ -20,6 +20,7 @@ def covered(scope: Scope, terms: Terms, spans: tuple[tuple[int, int], ...], cons
     then is one digit, cut off at the bound. Any other constraint makes the answer 0.
     """
     remaining = dict(terms)
+    parted: set[int] = set()
     digits: list[Digit] = []
     cuts: dict[tuple[tuple[int, int], ...], list[Constraint]] = {}
     for constraint in constraints:
@@ -27,12 +28,16 @@ def covered(scope: Scope, terms: Terms, spans: tuple[tuple[int, int], ...], cons
             continue
         cuts.setdefault(_direction(constraint.terms), []).append(constraint)
     for cut in cuts.values():
-        digit = _cut_digit(scope, remaining, cut)
+        leaves = {leaf for term in cut[0].terms for leaf in scope.compiled.term_leaves[term]}
+        digit = None if leaves & parted else _cut_digit(scope, remaining, cut)
         if digit is None:
             return 0
+        parted |= leaves
         digits.append(digit)
     for group in scope.groups(list(remaining)):
-        found = _group_digits(scope, {t: remaining[t] for t in group})
+        # Digits are independent of each other: nothing that a cut bounds may move another digit too.
+        shared = any(leaf in parted for term in group for leaf in scope.compiled.term_leaves[term])
+        found = None if shared else _group_digits(scope, {t: remaining[t] for t in group})
         if found is None:
             return 0
         digits += found

@@ -167,6 +167,12 @@ def _access(scope: Scope, number: int, access: Access) -> list[Hull]:
 def _always(scope: Scope, number: int, access: Access, known: list[Constraint]) -> bool:
     """Whether all that decides about the access is known: its guards became constraints, its loops end by limits."""
     compiled = scope.compiled
+    counters = {compiled.program.loops[loop].counter for loop in access.loops}
+    terms = {term for _, term in compiled.offsets[number].terms}.union(*(c.terms for c in known))
+    for leaf in {leaf for term in terms for leaf in compiled.term_leaves[term]}:
+        # After its loop, a counter has one value only; which one was not found out.
+        if compiled.nodes[leaf][0] == "loop" and leaf not in counters:
+            return False
     for limit in compiled.guards[number]:
         if limit.relation != "le" or not all(scope.check(*check, known) for check in limit.checks):
             return False
