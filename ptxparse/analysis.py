@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import pairwise
 from typing import Any
 
 from ptxparse.accesses import AccessBuilder
@@ -55,7 +56,7 @@ def analyze_kernel(module: Module, kernel: Function) -> AccessProgram:
         loops=tuple(_renumber_loop(loop, mapping) for loop in bounds),
         accesses=tuple(_renumber_access(access, mapping) for access in accesses),
         global_sizes={name: body.variables[name].size for name in sorted(names) if name in body.variables},
-        escapes=tuple(sorted(walk.escapes.items())),
+        escapes=tuple(sorted({**_words_read_in_part(walk.graph, kernel.line), **walk.escapes}.items())),
         opaque=problems[0][0] if problems else None,
         opaque_line=problems[0][1] if problems else 0,
         problems=tuple(dict.fromkeys(problems)),
@@ -67,6 +68,17 @@ def analyze_kernel(module: Module, kernel: Function) -> AccessProgram:
             part._replace(guards=tuple(_renumber_limit(limit, mapping) for limit in part.guards)) for part in work
         ),
     )
+
+
+def _words_read_in_part(graph: Graph, line: int) -> dict[int, int]:
+    """8-byte parameter words of which some other read takes a part: what that part is used for, nobody follows."""
+    nodes: list[tuple[Any, ...]] = graph.nodes
+    reads = sorted((node[1], node[2]) for node in nodes if node[0] == "param")
+    found: dict[int, int] = {}
+    for (start, size), (other, other_size) in pairwise(reads):
+        if other < start + size:
+            found.update({word: line for word, bytes_ in ((start, size), (other, other_size)) if bytes_ == 8})
+    return found
 
 
 def _loop_bounds(walk: Walk, loops: Loops, builder: AccessBuilder) -> list[LoopBound]:

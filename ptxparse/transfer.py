@@ -190,7 +190,7 @@ def _logic(operation: str) -> Handler:
 
 def _cvt(graph: Graph, modifiers: tuple[str, ...], kind: str, a: Arguments) -> Sum | None:
     types = [m for m in modifiers if m in _WIDTHS]
-    if len(types) != 2 or not (_is_integer(types[0]) and _is_integer(types[1])):
+    if "pack" in modifiers or len(types) != 2 or not (_is_integer(types[0]) and _is_integer(types[1])):
         return None
     target, source = types
     value = _number(graph, a[0], source)

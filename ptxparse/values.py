@@ -261,10 +261,10 @@ class Graph:
             return None
         product, m = value[0]
         low, high = self.bounds(((product, 1),))
-        if low < 0 or high >= 1 << 64:
+        if low < 0 or high.bit_length() > count:
             return None
         d = -(-(1 << count) // m)
-        if not (1 << count) <= m * d <= (1 << count) + (1 << max(count - high.bit_length(), 0)):
+        if not (1 << count) <= m * d <= (1 << count) + (1 << (count - high.bit_length())):
             return None
         return self.divide(((product, 1),), constant(d))
 

@@ -70,7 +70,11 @@ class Evaluator:
             for product, coefficient in access.offset:
                 if coefficient != 1 or len(product) != 1:
                     used.update(product)
-        return frozenset(word for word in self.words if atoms.get(word) not in used)
+        parts = [(node[1], node[1] + node[2]) for node in program.nodes if node[0] == "param" and node[2] < 8]
+        return frozenset(
+            word for word in self.words
+            if atoms.get(word) not in used and not any(a < word + 8 and word < b for a, b in parts)
+        )
 
     def _relevant(self) -> tuple[slice, ...]:
         """Parts of the parameter block that the result depends on beyond movable pointers."""
