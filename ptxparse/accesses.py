@@ -11,7 +11,7 @@ from ptxparse.opcodes import Effect, accessed_bytes, fragment, lookup
 from ptxparse.program import Access, Base, Limit
 from ptxparse.recombine import recombine
 from ptxparse.rewrite import Flattener
-from ptxparse.transfer import compare
+from ptxparse.transfer import compare, exclusive
 from ptxparse.values import (
     ZERO,
     Check,
@@ -132,8 +132,8 @@ class AccessBuilder:
             stride = self._stride(raw, matrix.length)
             address = add(address, self.graph.multiply(each, stride), matrix.bits // 8)
         placed: list[_Placed] = []
-        for variant, more in self._variants(address):
-            placed += self._variant(raw, kind, variant, conditions + more, certain)
+        for variant, more, known in self._variants(address):
+            placed += self._variant(raw, kind, variant, conditions + more, certain and known)
         return placed
 
     def block_conditions(self, block: int) -> list[Condition]:
@@ -219,20 +219,22 @@ class AccessBuilder:
         position = 2 if len(operands) > 2 else -1
         return self._operand(raw, position) if position > 0 else constant(length)
 
-    def _variants(self, address: Sum) -> list[tuple[Sum, list[Condition]]]:
-        """An address that is one of several pointers, taken apart; numbers that are one of several stay together."""
-        done: list[tuple[Sum, list[Condition]]] = []
-        work: list[tuple[Sum, list[Condition]]] = [(address, [])]
+    def _variants(self, address: Sum) -> list[tuple[Sum, list[Condition], bool]]:
+        """An address that is one of several pointers, taken apart; numbers that are one of several stay together. Each
+        comes with its conditions, and whether those decide that it is the one."""
+        done: list[tuple[Sum, list[Condition], bool]] = []
+        work: list[tuple[Sum, list[Condition], bool]] = [(address, [], True)]
         while work:
-            value, conditions = work.pop()
+            value, conditions, known = work.pop()
             chosen = next((p for p, c in value if len(p) == 1 and c == 1 and self._selects_pointer(p[0])), None)
             if chosen is None or len(done) + len(work) > MOST_VARIANTS:
-                done.append((value, conditions))
+                done.append((value, conditions, known))
                 continue
             rest = add(value, ((chosen, 1),), -1)
             node: tuple[Any, ...] = self.graph.nodes[chosen[0]]
+            known = known and exclusive(node[1])
             for option, guards in reversed(node[1]):
-                work.append((add(rest, option), conditions + list(guards)))
+                work.append((add(rest, option), conditions + list(guards), known))
         return done
 
     def _selects_pointer(self, atom: int) -> bool:

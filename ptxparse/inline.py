@@ -70,6 +70,7 @@ class _Inliner:
         self.functions.update({f.name: f for f in module.functions if f.instructions is not None})
         self.count = 0
         self.out: list[Instruction] = []
+        self.returned: dict[str, list[Instruction]] = {}
         self.out_labels: dict[str, int] = {}
         self.out_targets: dict[str, tuple[str, ...]] = dict(body.targets)
 
@@ -98,6 +99,7 @@ class _Inliner:
                 entered = True
             if end and not entered:
                 self.out_labels[end] = len(self.out)
+                self.out += self.returned.pop(end, [])
         self.body.instructions = self.out
         self.body.labels = self.out_labels
         self.body.targets = self.out_targets
@@ -110,8 +112,8 @@ class _Inliner:
         if call.predicate is not None:
             guard = Register(call.predicate.name + suffix)
             self.out.append(Instruction(mnemonic("bra"), (Symbol(done),), call.line, guard, not call.negated))
-        self._pass(call, callee, suffix, inner)
         self._declare(callee, inner)
+        self.returned[done] = self._pass(call, callee, suffix, inner)
         return inner, done
 
     def _callee(self, instruction: Instruction, active: list[Function]) -> Function | None:
@@ -145,6 +147,9 @@ class _Inliner:
             else:
                 for number in range(declared.count if declared.count <= MOST_INSTRUCTIONS else 0):
                     self.body.types[f"{declared.name}{number}{suffix}"] = declared.type
+        for variable in callee.parameters + callee.results:
+            if variable.space == "reg":
+                self.body.types[variable.name + suffix] = variable.type
         for variable in callee.variables:
             self.body.variables[variable.name + suffix] = variable
         for name, targets in callee.branch_targets.items():
@@ -164,8 +169,10 @@ class _Inliner:
             copied.negated = instruction.negated
         self.out.extend(_through_registers(copied, self.body) or [copied])
 
-    def _pass(self, call: Instruction, callee: Function, suffix: str, inner: str) -> None:
-        """Bind the callee's parameter and result variables to the caller's, by name: they share registers."""
+    def _pass(self, call: Instruction, callee: Function, suffix: str, inner: str) -> list[Instruction]:
+        """Bind the callee's parameter and result variables to the caller's, by name: they share registers. Returns the
+        moves to make on return, of results in registers."""
+        returned: list[Instruction] = []
         results, _, arguments, _ = call.operands
         for given, declared in ((results, callee.results), (arguments, callee.parameters)):
             names = given.items if isinstance(given, Vector) else ()
@@ -179,8 +186,9 @@ class _Inliner:
                     self.out.append(Instruction(mnemonic(f"mov.{variable.type}"), (
                         Register(variable.name + inner), operand), call.line))
                 elif isinstance(operand, Register):
-                    # A .reg result: the caller reads its own register after the body has written the callee's.
-                    self.body.types[f"alias {variable.name}{inner}"] = operand.name + suffix
+                    returned.append(Instruction(mnemonic(f"mov.{variable.type}"), (
+                        Register(operand.name + suffix), Register(variable.name + inner)), call.line))
+        return returned
 
     def _real(self, name: str) -> str:
         return self.body.types.get(f"alias {name}", name)

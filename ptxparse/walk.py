@@ -130,7 +130,8 @@ class Walk:
         entries = [e for e in flow.blocks[block].predecessors
                    if e.source in flow.position and not flow.dominates(block, e.source)]
         found: list[Condition] = []
-        if len(entries) == 1 and entries[0].guard is not None and entries[0].source in self.guards:
+        # The condition of a loop's only exit says nothing: whatever comes after the loop came that way.
+        if len(entries) == 1 and entries[0].source in self.guards and not self._is_only_exit(entries[0]):
             found.append((self.guards[entries[0].source], entries[0].taken))
         self.conditions[block] = found
         is_header = flow.loop_of[block] != -1 and flow.loops[flow.loop_of[block]].header == block
@@ -146,6 +147,15 @@ class Walk:
                 self._write(name, (((atom,), 1),))
             elif incoming:
                 self._write(name, self.join(block, incoming) or self._unknown(name))
+
+    def _is_only_exit(self, edge: Edge) -> bool:
+        if edge.guard is None:
+            return True
+        loops = self.flow.loops
+        return any(
+            edge.target not in loops[number].blocks and len(loops[number].exits) == 1
+            for number in self.flow.loops_around(edge.source)
+        )
 
     def join(self, block: int, incoming: list[tuple[Edge, Sum]]) -> Sum | None:
         """The value that comes over one of several edges; None when there are too many."""

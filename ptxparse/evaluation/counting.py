@@ -59,14 +59,33 @@ def _executions(scope: Scope, work: Work, guards: tuple[LimitForm, ...], threads
     loaded = any(_is_memory(scope, term) for c in known for term in c.terms)
     endless = [counter for counter, (_, high) in boxes.items() if unbounded(high)]
     full = threads * prod(high + 1 for counter, (_, high) in boxes.items() if counter not in endless)
-    cuts = [c for c in known if c.constant + scope.highest(c.terms) > 0]
+    cuts, finished = _without_finished_loops(scope, known, frozenset(counters))
     repeats = _repeats(scope, work)
     share, exact = _share(scope, cuts, repeats)
     expected = full * share
-    exact = exact and work.whole and not endless and not left_early and len(known) == len(guards) - _void(scope, guards)
+    exact = exact and work.whole and not (finished or endless or left_early)
+    exact = exact and len(known) == len(guards) - _void(scope, guards)
     if exact:
         return Amount(expected, expected, expected, False)
     return Amount(expected, 0, inf if endless else full, bool(endless) or left_early or loaded or not work.whole)
+
+
+def _without_finished_loops(
+    scope: Scope, known: list[Constraint], counters: frozenset[int]
+) -> tuple[list[Constraint], bool]:
+    """Constraints that cut something off, but for those on counters of loops that are over: these have one value
+    there, not all. Also whether there were any of them."""
+    compiled = scope.compiled
+    cuts, finished = [], False
+    for constraint in known:
+        if constraint.constant + scope.highest(constraint.terms) <= 0:
+            continue
+        leaves = {leaf for term in constraint.terms for leaf in compiled.term_leaves[term]}
+        if any(compiled.nodes[leaf][0] == "loop" and leaf not in counters for leaf in leaves):
+            finished = True
+        else:
+            cuts.append(constraint)
+    return cuts, finished
 
 
 def _void(scope: Scope, guards: tuple[LimitForm, ...]) -> int:
