@@ -64,7 +64,7 @@ class AccessBuilder:
         self.flow = walk.flow
         self.flattener = Flattener(self.graph)
         self.problems: list[Problem] = []
-        self.private_lines: set[int] = set()
+        self.private: set[int] = set()
         self.placed: dict[tuple[str, Sum, int, Condition | None], list[_Placed]] = {}
         self.copies: dict[int, tuple[list[Condition], bool]] = {}
         self.groups: dict[_Key, tuple[dict[tuple[int, int], None], dict[int, None], list[int]]] = {}
@@ -103,7 +103,7 @@ class AccessBuilder:
             if isinstance(place, Problem):
                 self.problems.append(Problem(place.reason, line))
             elif place is None:
-                self.private_lines.add(line)
+                self.private.add(raw.index)
             else:
                 key, first = place
                 spans, lines, count = self.groups.setdefault(key, ({}, {}, []))
@@ -196,6 +196,9 @@ class AccessBuilder:
         """``cp.async`` with a source size reads that many bytes, none for 0: the condition for reading any. None when
         the instruction has no such operand."""
         operands = raw.instruction.operands
+        if any("cache_hint" in modifier for modifier in raw.instruction.op.modifiers):
+            # The last operand is the cache policy.
+            operands = operands[:-1]
         if len(operands) < 4 or not isinstance(operands[3], Register) or operands[3].name not in raw.environment:
             return None if len(operands) < 4 else []
         size = self._operand(raw, 3)
@@ -271,7 +274,8 @@ class AccessBuilder:
             kind, bases, without_constant(offset), _limits(found),
             tuple((self.flattener.flatten(value)[0], truth) for value, truth in uniform),
             tuple(sorted(checks)),
-            certain and kind == "W" and len(uniform) == len(found.rest) and raw.instruction.op.opcode != "discard",
+            certain and kind == "W" and found.equivalent and len(uniform) == len(found.rest)
+            and raw.instruction.op.opcode != "discard",
             tuple(self.flow.loops_around(raw.block)),
         )
         return [(key, constant_term(offset))]
@@ -297,6 +301,8 @@ class AccessBuilder:
         if any(base.name for base in bases):
             # A module variable is the base; 64-bit words beside it can only be numbers.
             bases = [base for base in bases if base.name]
+            for base in bases[:1]:
+                offset = add(offset, self.graph.leaf(("symbol", base.name), 0, (1 << 63) - 1), -1)
         return tuple(bases), offset
 
     def _space(self, base: Base) -> str:

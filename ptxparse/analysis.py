@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import pairwise
 from typing import Any
 
 from ptxparse.accesses import AccessBuilder
 from ptxparse.conditions import constraints
+from ptxparse.escapes import Escapes
 from ptxparse.flow import Flow
 from ptxparse.inline import inline
 from ptxparse.loops import Loops
@@ -36,6 +36,8 @@ def analyze_kernel(module: Module, kernel: Function) -> AccessProgram:
     walk = Walk(body, flow, usage, slots)
     loops = Loops(walk)
     builder = AccessBuilder(walk, loops)
+    escapes = Escapes(walk, loops)
+    pins = [*properties.pins, *((Reason.POINTER_ESCAPES, line) for line in escapes.symbols)]
     problems += [(problem.reason, problem.line) for problem in builder.problems]
     accesses = builder.accesses
     bounds = _loop_bounds(walk, loops, builder)
@@ -56,29 +58,18 @@ def analyze_kernel(module: Module, kernel: Function) -> AccessProgram:
         loops=tuple(_renumber_loop(loop, mapping) for loop in bounds),
         accesses=tuple(_renumber_access(access, mapping) for access in accesses),
         global_sizes={name: body.variables[name].size for name in sorted(names) if name in body.variables},
-        escapes=tuple(sorted({**_words_read_in_part(walk.graph, kernel.line), **walk.escapes}.items())),
+        escapes=tuple(sorted(escapes.words.items())),
         opaque=problems[0][0] if problems else None,
         opaque_line=problems[0][1] if problems else 0,
         problems=tuple(dict.fromkeys(problems)),
-        pinned=tuple(dict.fromkeys(properties.pins)),
-        deterministic=properties.deterministic,
-        device_invariant=properties.device_invariant,
+        pinned=tuple(dict.fromkeys(pins)),
+        deterministic=properties.deterministic and not escapes.symbols,
+        device_invariant=properties.device_invariant and not escapes.symbols and not escapes.offsets,
         unresolved=len(builder.problems),
         work=tuple(
             part._replace(guards=tuple(_renumber_limit(limit, mapping) for limit in part.guards)) for part in work
         ),
     )
-
-
-def _words_read_in_part(graph: Graph, line: int) -> dict[int, int]:
-    """8-byte parameter words of which some other read takes a part: what that part is used for, nobody follows."""
-    nodes: list[tuple[Any, ...]] = graph.nodes
-    reads = sorted((node[1], node[2]) for node in nodes if node[0] == "param")
-    found: dict[int, int] = {}
-    for (start, size), (other, other_size) in pairwise(reads):
-        if other < start + size:
-            found.update({word: line for word, bytes_ in ((start, size), (other, other_size)) if bytes_ == 8})
-    return found
 
 
 def _loop_bounds(walk: Walk, loops: Loops, builder: AccessBuilder) -> list[LoopBound]:

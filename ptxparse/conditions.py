@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from ptxparse.rewrite import Flattener
+from ptxparse.transfer import exclusive
 from ptxparse.values import ONE, Check, Graph, Sum, add, constant, constant_of
 
 Condition = tuple[Sum, bool]
@@ -21,20 +22,25 @@ class Constraint(NamedTuple):
 
 
 class Constraints(NamedTuple):
-    """A conjunction. ``whole`` says that it is equivalent to the conditions it came from, not merely implied;
-    ``false`` that they contradict each other for sure; ``rest`` are conditions that gave no constraint."""
+    """A conjunction. ``equivalent`` says that it and ``rest``, the conditions that gave no constraint, together are
+    equivalent to what they came from, not merely implied; ``false`` that the conditions contradict each other."""
 
     items: tuple[Constraint, ...]
-    whole: bool
+    equivalent: bool
     false: bool
     rest: tuple[Condition, ...]
+
+    @property
+    def whole(self) -> bool:
+        """Whether the constraints alone are equivalent to the conditions."""
+        return self.equivalent and not self.rest
 
 
 def constraints(graph: Graph, flattener: Flattener, conditions: list[Condition]) -> Constraints:
     """What a conjunction of conditions says about sums."""
     items: dict[Constraint, None] = {}
     rest: list[Condition] = []
-    false = False
+    false, equivalent = False, True
     work = [(value, truth, 0) for value, truth in reversed(conditions)]
     while work:
         value, truth, depth = work.pop()
@@ -60,10 +66,11 @@ def constraints(graph: Graph, flattener: Flattener, conditions: list[Condition])
             if kind == "alternatives":
                 decided = _alternative(node, truth)
                 if decided is not None:
+                    equivalent = equivalent and exclusive(node[1])
                     work.extend((v, t, depth + 1) for v, t in decided)
                     continue
         rest.append((value, truth))
-    return Constraints(tuple(items), not rest, false, tuple(rest))
+    return Constraints(tuple(items), equivalent, false, tuple(rest))
 
 
 def _single(graph: Graph, value: Sum) -> tuple[Any, ...] | None:

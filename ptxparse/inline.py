@@ -36,7 +36,9 @@ BUILTINS: dict[str, Reason] = {
 
 @dataclass(slots=True)
 class Body:
-    """A kernel after inlining; ``problems`` are (reason, line) that make it opaque, ``pins`` those that pin it."""
+    """A kernel after inlining; ``problems`` are (reason, line) that make it opaque, ``pins`` those that pin it.
+    ``lost`` names registers that stand for bytes of a call's parameters and are not read as they are written.
+    """
 
     function: Function
     instructions: list[Instruction]
@@ -46,6 +48,7 @@ class Body:
     types: dict[str, str] = field(default_factory=dict)
     problems: list[tuple[Reason, int]] = field(default_factory=list)
     pins: list[tuple[Reason, int]] = field(default_factory=list)
+    lost: set[str] = field(default_factory=set)
 
     def register_type(self, name: str) -> str | None:
         return self.types.get(name) or self.function.register_type(name)
@@ -100,6 +103,7 @@ class _Inliner:
             if end and not entered:
                 self.out_labels[end] = len(self.out)
                 self.out += self.returned.pop(end, [])
+        self._forget_overlaps()
         self.body.instructions = self.out
         self.body.labels = self.out_labels
         self.body.targets = self.out_targets
@@ -190,8 +194,52 @@ class _Inliner:
                         Register(operand.name + suffix), Register(variable.name + inner)), call.line))
         return returned
 
+    def _forget_overlaps(self) -> None:
+        """Bytes of a call's parameters written in one size and read in another: each write makes the registers that
+        overlap it unknown."""
+        slots: dict[str, set[tuple[int, int, str]]] = {}
+        read: set[str] = set()
+        for instruction in self.out:
+            if instruction.op.opcode != "mov":
+                read.update(o.name for o in instruction.operands if isinstance(o, Register))
+                continue
+            for position, operand in enumerate(instruction.operands):
+                if isinstance(operand, Register) and (slot := _slot(operand.name)) is not None:
+                    slots.setdefault(slot[0], set()).add((slot[1], slot[2], operand.name))
+                if isinstance(operand, Register) and position:
+                    read.add(operand.name)
+        overlaps: dict[str, list[str]] = {}
+        for places in slots.values():
+            for offset, width, name in places:
+                overlaps[name] = [n for o, w, n in places if n != name and o < offset + width and offset < o + w]
+        self.body.lost = {name for name, others in overlaps.items() if others or name not in read}
+        if not any(overlaps.values()):
+            return
+        out: list[Instruction] = []
+        moved: dict[int, int] = {}
+        for index, instruction in enumerate(self.out):
+            moved[index] = len(out)
+            out.append(instruction)
+            target = instruction.operands[0] if instruction.operands else None
+            if instruction.op.opcode == "mov" and isinstance(target, Register):
+                for name in overlaps.get(target.name, ()):
+                    unknown = Register(f"%unknown{len(out)}")
+                    out.append(Instruction(mnemonic("mov.b64"), (Register(name), unknown), instruction.line))
+        moved[len(self.out)] = len(out)
+        self.out = out
+        self.out_labels = {label: moved[index] for label, index in self.out_labels.items()}
+
     def _real(self, name: str) -> str:
         return self.body.types.get(f"alias {name}", name)
+
+
+def _slot(name: str) -> tuple[str, int, int] | None:
+    """(variable, offset, bytes) of a register that stands for bytes of a call's parameters."""
+    variable, plus, place = name.rpartition("+")
+    offset, dot, width = place.partition(".")
+    if not plus or not dot or not offset.lstrip("-").isdigit() or not width.isdigit():
+        return None
+    return variable, int(offset), int(width)
 
 
 def _labels_by_index(function: Function) -> dict[int, list[str]]:

@@ -161,11 +161,11 @@ class Loops:
         header = self.flow.loops[number].header
         itself: Sum = (((phi.atom,), 1),)
         steps = set()
-        checks: set[tuple[int, int]] = set()
+        checks: set[Check] = set()
         for back in backs:
             value = self._after_inner(self._rewrite(back), number)
-            value, bounds = self._strip(value, phi.atom)
-            checks |= bounds
+            value, wrapped = self._strip(value, phi.atom)
+            checks |= wrapped
             step = add(value, itself, -1)
             if phi.atom in self.leaves(step) or self.varies(step, number):
                 return False
@@ -175,22 +175,24 @@ class Loops:
         step = steps.pop()
         start = self._after(self._rewrite(start), header)
         value = add(start, self.graph.multiply(step, (((self.facts[number].counter,), 1),)))
-        self._define(phi, provided(self.graph, value, tuple(Check(value, low, high) for low, high in sorted(checks))))
+        at_k = self._substitute({phi.atom: value})
+        needed = {Check(at_k(check.value), check.low, check.high) for check in checks}
+        self._define(phi, provided(self.graph, value, tuple(sorted(needed))))
         return True
 
     def _after_inner(self, value: Sum, number: int) -> Sum:
         """A value at the end of an iteration: the loops inside have run to their end."""
         return self._after(value, self.flow.loops[number].header) if self.leaves(value) else value
 
-    def _strip(self, value: Sum, atom: int) -> tuple[Sum, set[tuple[int, int]]]:
-        """Replace wraps around the phi by what they wrap; the wrapped number's range then has to be checked."""
+    def _strip(self, value: Sum, atom: int) -> tuple[Sum, set[Check]]:
+        """Replace wraps around the phi by what they wrap, whose range then has to be checked."""
         bounds = set()
         for _ in range(3):
             for product, coefficient in value:
                 node: tuple[Any, ...] = self.graph.nodes[product[0]] if len(product) == 1 else ("",)
                 if node[0] == "wrap" and any(p == (atom,) for p, _ in node[1]):
                     value = add(add(value, ((product, coefficient),), -1), node[1], coefficient)
-                    bounds.add((self.graph.low[product[0]], self.graph.high[product[0]]))
+                    bounds.add(Check(node[1], self.graph.low[product[0]], self.graph.high[product[0]]))
                     break
             else:
                 break
@@ -260,7 +262,10 @@ class Loops:
             inner: Any = node[1] if node[0] == "shift_right" else None
             if inner is not None and len(inner) == 1 and len(inner[0][0]) == 1:
                 wrapped: tuple[Any, ...] = self.graph.nodes[inner[0][0][0]]
-                inner = wrapped[1] if wrapped[0] == "wrap" else inner
+                if wrapped[0] == "wrap":
+                    inner = wrapped[1]
+                    if self.graph.bounds(start)[1] > self.graph.high[self.graph.index[wrapped]]:
+                        return self._unknown(phi, number)
             if inner != (((phi.atom,), 1),):
                 return self._unknown(phi, number)
         low, high = self.graph.bounds(start)

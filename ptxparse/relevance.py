@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ptxparse.flow import Flow
-from ptxparse.model import Address, Instruction
+from ptxparse.model import Address, Instruction, Symbol
 from ptxparse.opcodes import Effect
 from ptxparse.usage import Usage, registers_in
 
@@ -54,6 +54,8 @@ class Relevance:
                 if instruction.predicate is not None and instruction.op.opcode in ("bra", "ret", "exit"):
                     roots.add(instruction.predicate.name)
                 row = self.usage.rows[index]
+                if row is not None and row.effect is Effect.PURE and instruction.op.opcode == "mov":
+                    self._note_symbol(index)
                 if row is None or row.effect not in _ADDRESSED:
                     continue
                 space = space_of(instruction)
@@ -61,6 +63,9 @@ class Relevance:
                     if space == "param" and instruction.op.opcode == "ld":
                         self._note_pointer(index)
                     continue
+                if not space and instruction.op.opcode == "ld":
+                    # Through a generic address, a parameter may be read as well.
+                    self._note_pointer(index)
                 for operand in instruction.operands:
                     if isinstance(operand, Address):
                         roots.update(registers_in(operand))
@@ -75,13 +80,17 @@ class Relevance:
         if self.flow.instructions[index].op.modifiers[-1] in ("u64", "b64", "s64"):
             self.pointers.update(self.usage.writes[index])
 
+    def _note_symbol(self, index: int) -> None:
+        """The address of a variable or function is a pointer too."""
+        if any(isinstance(operand, Symbol) for operand in self.flow.instructions[index].operands):
+            self.pointers.update(self.usage.writes[index])
+
     def _follow_pointers(self) -> None:
         """Everything a pointer parameter may be copied to, by name."""
         users: dict[str, list[int]] = {}
         for index, instruction in enumerate(self.flow.instructions):
             modifiers = instruction.op.modifiers
-            wide = modifiers and (modifiers[-1][-2:] in ("64", "ic") or "wide" in modifiers)
-            if wide and instruction.op.opcode in _CARRIES_POINTERS:
+            if modifiers and modifiers[-1] not in FLOATS and instruction.op.opcode in _CARRIES_POINTERS:
                 for name in self.usage.reads[index]:
                     users.setdefault(name, []).append(index)
         work = list(self.pointers)

@@ -26,8 +26,7 @@ DEEPEST = 100
 ZERO: Sum = ()
 ONE: Sum = (((), 1),)
 
-UNIFORM_LEAVES = frozenset({"ntid", "nctaid", "param", "symbol", "shared_size"})
-VARIABLE_LEAVES = frozenset({"tid", "ctaid", "loop", "unknown", "load"})
+UNIFORM_LEAVES = frozenset({"ntid", "nctaid", "param", "shared_size"})
 
 
 class Check(NamedTuple):

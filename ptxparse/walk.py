@@ -80,10 +80,11 @@ class Walk:
         self.phi_of: dict[tuple[int, str], Phi] = {}
         self.incoming: dict[tuple[int, str], list[tuple[Edge, Sum]]] = {}
         self.accesses: list[RawAccess] = []
-        self.escapes: dict[int, int] = {}
+        self.pointer_uses: list[tuple[int, int, Sum]] = []
+        self.partial_reads: list[tuple[int, int, int]] = []
         self.guarded: dict[int, Condition] = {}
         self.loop_of_atom: dict[int, int] = {}
-        self._block = 0
+        self._block = self._line = 0
         self._run()
 
     def _run(self) -> None:
@@ -225,7 +226,7 @@ class Walk:
             return add(ONE, self._read(register.operand), -1)
         if isinstance(register, Symbol):
             return self._symbol(register)
-        if isinstance(register, FloatImmediate):
+        if isinstance(register, FloatImmediate) and register.width == 32:
             return constant(register.bits)
         if isinstance(register, Vector) and register.items:
             return self._pack(register)
@@ -270,6 +271,7 @@ class Walk:
 
     def _instruction(self, index: int) -> None:
         instruction = self.flow.instructions[index]
+        self._line = instruction.line
         if instruction.predicate is not None:
             self.guarded[index] = (self._read(instruction.predicate), not instruction.negated)
         address = None
@@ -316,19 +318,30 @@ class Walk:
         self.accesses.append(RawAccess(index, instruction, self._block, address, space, guard, environment))
 
     def _look_for_escapes(self, index: int) -> None:
-        """Pointers in places other than addresses and copies: note the parameter word and the line."""
+        """Pointers in places other than addresses and copies are kept for a look at what they hold (``escapes``)."""
         instruction = self.flow.instructions[index]
         row = self.usage.rows[index]
         first_source = 0 if row is None else row.destinations
         for position, operand in enumerate(instruction.operands):
-            if position < first_source or isinstance(operand, Address) or _carries(instruction, position):
+            if position < first_source or isinstance(operand, Address) or self._carries(instruction, position):
                 continue
             for name in registers_in(operand):
-                for product, _ in self.environment.get(name, ()) if name in self.relevance.pointers else ():
-                    for atom in product:
-                        node = self.graph.nodes[atom]
-                        if node[0] == "param" and node[2] == 8 and isinstance(node[1], int):
-                            self.escapes.setdefault(node[1], instruction.line)
+                value = self.environment.get(name) if name in self.relevance.pointers else None
+                if value is not None:
+                    self.pointer_uses.append((index, self._block, value))
+
+    def _carries(self, instruction: Instruction, position: int) -> bool:
+        """Whether a pointer in this operand is merely copied or moved along, so that its result is a pointer again."""
+        op = instruction.op
+        target = instruction.operands[0]
+        if not isinstance(target, Register) or target.name in self.body.lost:
+            return False
+        if op.opcode == "cvt":
+            return len(op.modifiers) == 2 and all(m in ("u64", "s64", "b64") for m in op.modifiers)
+        if op.opcode == "mad" and "wide" in op.modifiers:
+            return position == 3
+        whole = op.modifiers[-1:] in (("u64",), ("s64",), ("b64",))
+        return whole and position in _COPYING_OPERANDS.get(op.opcode, ())
 
     def _results(self, instruction: Instruction, address: Sum | None) -> dict[str, Sum]:
         op = instruction.op
@@ -346,7 +359,12 @@ class Walk:
         floating = op.modifiers[-1:] and op.modifiers[-1] in FLOATS and op.opcode != "mov"
         if not isinstance(operands[0], Register) or floating:
             return {}
-        value = evaluate(self.graph, op.modifiers, op.opcode, [self._read(o) for o in operands[1:]])
+        sources = [self._read(o) for o in operands[1:]]
+        if op.modifiers[-1] == "pred":
+            # Any number but zero is true (PTX manual, predicate constants).
+            sources = [constant(int(o.value != 0)) if isinstance(o, Immediate) else value
+                       for o, value in zip(operands[1:], sources, strict=True)]
+        value = evaluate(self.graph, op.modifiers, op.opcode, sources)
         if value is None:
             return {}
         return {operands[0].name: self._fit(instruction, operands[0].name, value)}
@@ -395,6 +413,10 @@ class Walk:
         if address is None or not size or size > 8:
             return found
         signed = kind[0] == "s"
+        if kind in FLOATS and self._slot(address)[0] is not None:
+            slot, _ = self._slot(address)
+            assert slot is not None
+            self.partial_reads.append((slot.offset, slot.size, instruction.line))
         for position, item in enumerate(items):
             if not isinstance(item, Register) or item.name == "_":
                 continue
@@ -415,6 +437,8 @@ class Walk:
         if slot is None:
             return None
         number = constant_of(offset)
+        if number is not None and size < 8:
+            self.partial_reads.append((slot.offset + number, size, self._line))
         if number is not None:
             return self._word(slot.offset + number, size, signed)
         low, high = self.graph.bounds(offset)
@@ -425,6 +449,8 @@ class Walk:
         step = max(step & -step, 1)
         first = low + (-low) % min(step, size)
         words = range(first, high + 1, step if step >= size else size)
+        if size < 8:
+            self.partial_reads.append((slot.offset, slot.size, self._line))
         if not words or len(words) > MOST_PARAMETER_WORDS:
             return None
         return alternatives(self.graph, tuple((self._word(slot.offset + w, size, signed), ()) for w in words))
@@ -446,17 +472,6 @@ class Walk:
 
 
 _COPYING_OPERANDS = {"mov": (1,), "cvta": (1,), "add": (1, 2), "sub": (1,), "mad": (3,), "selp": (1, 2)}
-
-
-def _carries(instruction: Instruction, position: int) -> bool:
-    """Whether a pointer in this operand is merely copied or moved along, so that its result is a pointer again."""
-    op = instruction.op
-    if op.opcode == "cvt":
-        return len(op.modifiers) == 2 and all(m in ("u64", "s64", "b64") for m in op.modifiers)
-    if op.opcode == "mad" and "wide" in op.modifiers:
-        return position == 3
-    whole = op.modifiers[-1:] in (("u64",), ("s64",), ("b64",))
-    return whole and position in _COPYING_OPERANDS.get(op.opcode, ())
 
 
 def _is_volatile(instruction: Instruction) -> bool:

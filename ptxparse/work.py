@@ -36,7 +36,7 @@ class WorkBuilder:
         for block in flow.order:
             always: dict[str, float] = {}
             for index in range(flow.blocks[block].start, flow.blocks[block].end):
-                amounts = self._amounts(flow.instructions[index], usage.rows[index])
+                amounts = self._amounts(index, flow.instructions[index], usage.rows[index])
                 if not amounts:
                     continue
                 more = [walk.guarded[index]] if index in walk.guarded else []
@@ -72,7 +72,7 @@ class WorkBuilder:
         key = (guards, tuple(self.walk.flow.loops_around(block)), whole)
         _add(self.found.setdefault(key, {}), amounts)
 
-    def _amounts(self, instruction: Instruction, row: Opcode | None) -> dict[str, float]:
+    def _amounts(self, index: int, instruction: Instruction, row: Opcode | None) -> dict[str, float]:
         if row is None:
             return {}
         if row.effect not in _READS and row.effect not in _WRITES:
@@ -80,7 +80,7 @@ class WorkBuilder:
         amounts = dict(_operations(instruction.op.text))
         if row.effect is not Effect.COPY and space_of(instruction) in _NOT_GLOBAL:
             return amounts
-        if instruction.line in self.builder.private_lines:
+        if index in self.builder.private:
             return amounts
         size = float(accessed_bytes(instruction.op))
         matrix = fragment(instruction.op)

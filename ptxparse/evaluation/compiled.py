@@ -188,8 +188,6 @@ class Compiled:
             return f"launch[{3 + 'xyz'.index(node[1])}]"
         if kind == "shared_size":
             return "shared"
-        if kind == "symbol":
-            return "0"
         a, *rest = [f"({self._sum(value)})" for value in arguments(node)]
         if kind == "wrap":
             mask, half = (1 << node[2]) - 1, 1 << (node[2] - 1)

@@ -187,4 +187,4 @@ def _is_index(scope: Scope, term: int) -> bool:
 def _is_memory(scope: Scope, term: int) -> bool:
     """Whether a term depends on what memory holds."""
     compiled = scope.compiled
-    return any(compiled.nodes[leaf][0] in ("unknown", "load") for leaf in compiled.term_leaves[term])
+    return any(compiled.nodes[leaf][0] in ("unknown", "load", "symbol") for leaf in compiled.term_leaves[term])

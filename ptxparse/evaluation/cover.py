@@ -91,11 +91,11 @@ def _group_digits(scope: Scope, terms: Terms) -> list[Digit] | None:
         for term, coefficient in terms.items():
             low, high = scope.term(term)
             node = scope.compiled.nodes[scope.compiled.terms[term][0]]
-            if unbounded(high) or node[0] in ("unknown", "load"):
+            if unbounded(high) or node[0] in ("unknown", "load", "symbol"):
                 return None
             digits.append((abs(coefficient), high - low + 1))
         return digits
-    if any(scope.compiled.nodes[leaf][0] in ("unknown", "load")
+    if any(scope.compiled.nodes[leaf][0] in ("unknown", "load", "symbol")
            for term in terms for leaf in scope.compiled.term_leaves[term]):
         return None
     table = scope.table(terms)

@@ -54,7 +54,7 @@ def launch_scope(compiled: Compiled, values: list[int], launch: Launch, contents
             boxes[atom] = (0, launch["xyz".index(node[1])] - 1)
         elif node[0] == "tid":
             boxes[atom] = (0, launch[3 + "xyz".index(node[1])] - 1)
-        elif node[0] in ("unknown", "each"):
+        elif node[0] in ("unknown", "each", "symbol"):
             boxes[atom] = (program.low[atom], program.high[atom])
         elif node[0] == "loop":
             boxes[atom] = (0, INFINITY)
@@ -154,7 +154,9 @@ def _access(scope: Scope, number: int, access: Access) -> list[Hull]:
         return [Hull(kind, _NOWHERE, 0, 0, False, False)]
     if low > high:
         return []
-    exact = not any(compiled.nodes[leaf][0] in ("unknown", "load") for t in terms for leaf in compiled.term_leaves[t])
+    exact = not any(
+        compiled.nodes[leaf][0] in ("unknown", "load", "symbol") for t in terms for leaf in compiled.term_leaves[t]
+    )
     spans = _spans(access.spans, high - low)
     if certain and len(spans) == 1:
         run = high + spans[0][1] - low - spans[0][0]

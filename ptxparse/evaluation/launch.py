@@ -54,7 +54,7 @@ class Evaluator:
         self.words = sorted({b.word for access in program.accesses for b in access.bases if b.word >= 0}
                             | {word for word, _ in program.escapes})
         self.movable = self._movable()
-        self.relevant = self._relevant()
+        self._slices: dict[frozenset[int], tuple[slice, ...]] = {}
         self.escaping = frozenset(word for word, _ in program.escapes)
         self._whole: dict[object, Evaluation] = {}
         self._relative: dict[object, tuple[Hull, ...]] = {}
@@ -76,13 +76,16 @@ class Evaluator:
             if atoms.get(word) not in used and not any(a < word + 8 and word < b for a, b in parts)
         )
 
-    def _relevant(self) -> tuple[slice, ...]:
-        """Parts of the parameter block that the result depends on beyond movable pointers."""
-        found = {
-            (node[1], node[1] + node[2])
-            for node in self.program.nodes if node[0] == "param" and node[1] not in self.movable
-        }
-        return tuple(slice(a, b) for a, b in sorted(found))
+    def _relevant(self, moved: frozenset[int]) -> tuple[slice, ...]:
+        """Parts of the parameter block that the result depends on beyond the pointers ``moved``."""
+        found = self._slices.get(moved)
+        if found is None:
+            parts = {
+                (node[1], node[1] + node[2])
+                for node in self.program.nodes if node[0] == "param" and node[1] not in moved
+            }
+            found = self._slices[moved] = tuple(slice(a, b) for a, b in sorted(parts))
+        return found
 
     def evaluate(
         self, grid: Dimensions, block: Dimensions, params: bytes, allocations: Allocations,
@@ -186,7 +189,8 @@ class Evaluator:
             bases.append(real)
         key = None
         if not known:
-            key = (grid, block, shared, pointers, tuple([params[part] for part in self.relevant]))
+            parts = self._relevant(pointers & self.movable)
+            key = (grid, block, shared, pointers, tuple([params[part] for part in parts]))
             found = self._relative.get(key)
             if found is not None:
                 return found

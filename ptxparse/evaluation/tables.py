@@ -87,7 +87,7 @@ class Enumeration:
         node: tuple[Any, ...] = self.compiled.nodes[atom]
         if node[0] in _ENUMERABLE:
             return self._axis(atom)
-        if node[0] == "unknown":
+        if node[0] in ("unknown", "symbol"):
             return None
         operands: list[Table] = []
         for form in self.compiled.arguments[atom]:

@@ -1,0 +1,48 @@
+"""Pointers that are more than address bases: stored, compared, converted, passed on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ptxparse.loops import Loops
+from ptxparse.opcodes import Effect
+from ptxparse.walk import Walk
+
+_ON_DEVICE = ("global", "const", "")
+
+
+class Escapes:
+    """``words`` maps parameter words of 8 bytes to the line where one escapes first. ``symbols`` are lines where the
+    address of a module variable or function does: it differs from device to device. ``offsets`` says that the address
+    of a shared or local variable is kept as a value."""
+
+    def __init__(self, walk: Walk, loops: Loops) -> None:
+        self.words: dict[int, int] = {}
+        self.symbols: list[int] = []
+        self.offsets = False
+        graph = walk.graph
+        for index, block, value in walk.pointer_uses:
+            row = walk.usage.rows[index]
+            line = walk.flow.instructions[index].line
+            for leaf in sorted(loops.leaves(loops.resolve(value, block))):
+                node: tuple[Any, ...] = graph.nodes[leaf]
+                if node[0] == "param" and node[2] == 8:
+                    self.words.setdefault(node[1], line)
+                elif node[0] == "symbol":
+                    variable = walk.body.variables.get(node[1])
+                    space = "" if variable is None else variable.space
+                    if space in _ON_DEVICE:
+                        self.symbols.append(line)
+                    elif row is None or row.effect is not Effect.PURE:
+                        self.offsets = True
+        self._read_in_part(walk)
+
+    def _read_in_part(self, walk: Walk) -> None:
+        """Words of which some read takes a part, or which are read as floating-point numbers: what becomes of those,
+        nobody follows."""
+        nodes: list[tuple[Any, ...]] = walk.graph.nodes
+        words = {node[1] for node in nodes if node[0] == "param" and node[2] == 8}
+        for offset, size, line in walk.partial_reads:
+            for word in words:
+                if word < offset + size and offset < word + 8:
+                    self.words.setdefault(word, line)
