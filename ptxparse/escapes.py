@@ -6,9 +6,33 @@ from typing import Any
 
 from ptxparse.loops import Loops
 from ptxparse.opcodes import Effect
+from ptxparse.values import Graph, Sum
 from ptxparse.walk import Walk
 
 _ON_DEVICE = ("global", "const", "")
+
+
+def _addends(graph: Graph, value: Sum) -> set[int]:
+    """Atoms that a value holds undisguised: its addends, and those of what it is chosen from. What an operation made of
+    a pointer was noted where the operation took it."""
+    found: set[int] = set()
+    work = [value]
+    seen: set[Sum] = set()
+    while work:
+        value = work.pop()
+        if value in seen:
+            continue
+        seen.add(value)
+        for product, _ in value:
+            for atom in product:
+                node: tuple[Any, ...] = graph.nodes[atom]
+                if node[0] == "alternatives":
+                    work += [option for option, _ in node[1]]
+                elif node[0] == "provided":
+                    work.append(node[1])
+                else:
+                    found.add(atom)
+    return found
 
 
 class Escapes:
@@ -24,8 +48,8 @@ class Escapes:
         for index, block, value in walk.pointer_uses:
             row = walk.usage.rows[index]
             line = walk.flow.instructions[index].line
-            for leaf in sorted(loops.leaves(loops.resolve(value, block))):
-                node: tuple[Any, ...] = graph.nodes[leaf]
+            for atom in sorted(_addends(graph, loops.resolve(value, block))):
+                node: tuple[Any, ...] = graph.nodes[atom]
                 if node[0] == "param" and node[2] == 8:
                     self.words.setdefault(node[1], line)
                 elif node[0] == "symbol":

@@ -60,11 +60,11 @@ def _executions(scope: Scope, work: Work, guards: tuple[LimitForm, ...], threads
     endless = [counter for counter, (_, high) in boxes.items() if unbounded(high)]
     full = threads * prod(high + 1 for counter, (_, high) in boxes.items() if counter not in endless)
     cuts, finished = _without_finished_loops(scope, known, frozenset(counters))
-    repeats = _repeats(scope, work)
+    repeats, steady = _repeats(scope, work, known)
     share, exact = _share(scope, cuts, repeats)
     expected = full * share
-    exact = exact and work.whole and not (finished or endless or left_early)
-    exact = exact and len(known) == len(guards) - _void(scope, guards)
+    exact = exact and steady and work.whole and not (finished or endless or left_early)
+    exact = exact and len(known) == len(guards) - _void(scope, guards, known)
     if exact:
         return Amount(expected, expected, expected, False)
     return Amount(expected, 0, inf if endless else full, bool(endless) or left_early or loaded or not work.whole)
@@ -80,30 +80,44 @@ def _without_finished_loops(
     for constraint in known:
         if constraint.constant + scope.highest(constraint.terms) <= 0:
             continue
-        leaves = {leaf for term in constraint.terms for leaf in compiled.term_leaves[term]}
-        if any(compiled.nodes[leaf][0] == "loop" and leaf not in counters for leaf in leaves):
+        if _holds_other_counters(compiled, constraint, counters):
             finished = True
         else:
             cuts.append(constraint)
     return cuts, finished
 
 
-def _void(scope: Scope, guards: tuple[LimitForm, ...]) -> int:
-    """Guards that are numbers at this launch, and so never become constraints."""
-    return sum(1 for limit in guards if not scope.numbers(limit.form)[0])
+def _holds_other_counters(compiled: Compiled, constraint: Constraint, counters: frozenset[int]) -> bool:
+    leaves = {leaf for term in constraint.terms for leaf in compiled.term_leaves[term]}
+    return any(compiled.nodes[leaf][0] == "loop" and leaf not in counters for leaf in leaves)
 
 
-def _repeats(scope: Scope, work: Work) -> list[tuple[int, Constraint]]:
-    """Limits of the loops around that differ between threads: (counter, constraint that holds at k >= 1)."""
+def _void(scope: Scope, guards: tuple[LimitForm, ...], known: list[Constraint]) -> int:
+    """Guards that are numbers at this launch, and so never become constraints, though all they rest on holds."""
+    return sum(
+        1 for limit in guards
+        if not scope.numbers(limit.form)[0] and all(scope.check(*check, known) for check in limit.checks)
+    )
+
+
+def _repeats(scope: Scope, work: Work, known: list[Constraint]) -> tuple[list[tuple[int, Constraint]], bool]:
+    """Limits of the loops around that differ between threads: (counter, constraint that holds at k >= 1); and whether
+    all limits hold what they say and speak of these loops only."""
     compiled = scope.compiled
+    counters = frozenset(compiled.program.loops[loop].counter for loop in work.loops)
     found = []
+    steady = True
     for loop in work.loops:
         bound = compiled.program.loops[loop]
         for limit in compiled.loop_limits[loop]:
             terms, constant = scope.numbers(limit.form)
-            if set(terms) - {compiled.term_of(bound.counter)}:
-                found.append((bound.counter, Constraint(terms, constant)))
-    return found
+            steady = steady and all(scope.check(*check, known) for check in limit.checks)
+            constraint = Constraint(terms, constant)
+            if _holds_other_counters(compiled, constraint, counters):
+                steady = False
+            elif set(terms) - {compiled.term_of(bound.counter)}:
+                found.append((bound.counter, constraint))
+    return found, steady
 
 
 def _share(scope: Scope, cuts: list[Constraint], repeats: list[tuple[int, Constraint]]) -> tuple[float, bool]:
