@@ -304,7 +304,7 @@ class Loops:
             facts.limits += [self._earlier(number, limit) for limit in steady]
             if single:
                 facts.stay = Constraints(tuple(found), stay.whole and len(found) == len(stay.items), stay.false, ())
-                facts.exact = facts.stay.whole
+                facts.exact = facts.stay.whole and len(steady) == len(found)
                 if facts.exact and len(found) == 1:
                     facts.last = self._last(number, found[0])
 

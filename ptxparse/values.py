@@ -200,6 +200,10 @@ class Graph:
 
     def wrap(self, value: Sum, bits: int, signed: bool) -> Sum:
         """The signed or unsigned number that ``value`` modulo 2^bits stands for."""
+        if bits == 1 and not signed:
+            low, high = self.bounds(value)
+            if low >= 0 and high <= 1:
+                return value
         value = reduce(value, bits)
         number = constant_of(value)
         low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
@@ -346,6 +350,8 @@ class Graph:
 
     def bitwise(self, operation: str, a: Sum, b: Sum, bits: int) -> Sum:
         """``and``, ``or`` or ``xor`` of two sums taken modulo 2^bits."""
+        if bits == 1:
+            return self._logical(operation, self.wrap(a, 1, False), self.wrap(b, 1, False))
         a, b = reduce(a, bits), reduce(b, bits)
         if constant_of(a) is not None:
             a, b = b, a
@@ -360,6 +366,20 @@ class Graph:
         (_, ah), (_, bh) = self.bounds(a), self.bounds(b)
         most = min(ah, bh) if operation == "and" else (1 << max(ah, bh).bit_length()) - 1
         return self.derived((operation, a, b), 0, most, a, b)
+
+    def _logical(self, operation: str, a: Sum, b: Sum) -> Sum:
+        """The operation on two predicates, sums that are 0 or 1."""
+        if constant_of(a) is not None:
+            a, b = b, a
+        known = constant_of(b)
+        if known is not None:
+            if operation == "xor":
+                return add(ONE, a, -1) if known else a
+            return (a if known else ZERO) if operation == "and" else (ONE if known else a)
+        if a == b:
+            return ZERO if operation == "xor" else a
+        a, b = sorted((a, b))
+        return self.derived((operation, a, b), 0, 1, a, b)
 
     def _with_number(self, operation: str, a: Sum, mask: int, bits: int) -> Sum | None:
         full = (1 << bits) - 1
