@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from ptxparse.evaluation.compiled import Compiled, Launch, LimitForm
 from ptxparse.evaluation.contents import Contents
-from ptxparse.evaluation.cover import covered
-from ptxparse.evaluation.scope import Box, Constraint, Infeasible, Scope, unbounded
+from ptxparse.evaluation.cover import Spans, covered
+from ptxparse.evaluation.scope import Box, Constraint, Infeasible, Scope, Terms, unbounded
 from ptxparse.program import Access, Base
 from ptxparse.values import INFINITY
 from tessera.reasons import Reason
@@ -27,22 +27,61 @@ class Hull(NamedTuple):
     reason: Reason | None = None
 
 
+class _Store(NamedTuple):
+    """A store that surely happens where its constraints hold: ``constant + terms + spans``, not yet relative to what
+    other stores of the same shape write."""
+
+    scope: Scope
+    terms: Terms
+    constant: int
+    spans: Spans
+    known: list[Constraint]
+
+    def shape(self, base: Base) -> object:
+        """Stores of equal shape differ by their constant only."""
+        constraints = {(tuple(sorted(c.terms.items())), c.constant) for c in self.known}
+        return base, tuple(sorted(self.terms.items())), frozenset(constraints), tuple(self.scope.boxes.items())
+
+
 def hulls(
     compiled: Compiled, values: list[int] | None, launch: Launch, bases: list[list[Base]], contents: Contents
 ) -> tuple[Hull, ...]:
     """Hulls of all accesses that can happen, joined where they touch. ``bases`` are those of each access that are
     pointers at this launch; ``values`` None means that launch values could not be computed."""
     found: list[Hull] = []
+    stores: dict[object, list[_Store]] = {}
     scope = None if values is None else launch_scope(compiled, values, launch, contents)
     for number, access in enumerate(compiled.program.accesses):
-        hull = [Hull("R", _NOWHERE, 0, 0, False, False)] if scope is None else _access(scope, number, access)
-        for one in hull:
-            if len(bases[number]) != 1:
-                reason = Reason.UNKNOWN_BASE if not bases[number] else Reason.TWO_BASES
-                return (Hull("R", _NOWHERE, 0, 0, False, False, reason),)
-            kind = one.kind if scope is not None else {"W": "MAYW"}.get(access.kind, access.kind)
-            found.append(one._replace(base=bases[number][0], kind=kind))
+        kind = {"W": "MAYW"}.get(access.kind, access.kind)
+        store: _Store | None = None
+        if scope is None:
+            hull = [Hull(kind, _NOWHERE, 0, 0, False, False)]
+        else:
+            hull, store = _access(scope, number, access, kind)
+        if hull and len(bases[number]) != 1:
+            reason = Reason.UNKNOWN_BASE if not bases[number] else Reason.TWO_BASES
+            return (Hull("R", _NOWHERE, 0, 0, False, False, reason),)
+        found += [one._replace(base=bases[number][0]) for one in hull]
+        if store is not None:
+            stores.setdefault((store.shape(bases[number][0]), bases[number][0]), []).append(store)
+    for key, together in stores.items():
+        if len(together) > 1:
+            assert isinstance(key, tuple)
+            found += _together(together, key[1])
     return _joined(found)
+
+
+def _together(stores: list[_Store], base: Base) -> list[Hull]:
+    """What stores that differ by a constant surely write between them: rows, say, of one tile."""
+    scope, terms, _, _, known = stores[0]
+    spans = sorted({(low + s.constant, high + s.constant) for s in stores for low, high in s.spans})
+    low, high = scope.lower(terms, 0, known), scope.upper(terms, 0, known)
+    found = []
+    for group in _spans(tuple(spans), high - low):
+        first, last = low + group[0][0], high + group[-1][1]
+        if covered(scope, terms, group, known) == last - first:
+            found.append(Hull("MUSTW", base, first, last, True, True))
+    return found
 
 
 def launch_scope(compiled: Compiled, values: list[int], launch: Launch, contents: Contents) -> Scope:
@@ -127,43 +166,44 @@ def constraints_of(scope: Scope, limits: tuple[LimitForm, ...]) -> list[Constrai
     return known
 
 
-def _access(scope: Scope, number: int, access: Access) -> list[Hull]:
+def _access(scope: Scope, number: int, access: Access, kind: str) -> tuple[list[Hull], _Store | None]:
+    """Hulls of one access, and the access itself when it is a store that surely happens."""
     compiled = scope.compiled
     values = scope.values
-    kind = {"W": "MAYW"}.get(access.kind, access.kind)
     for index, truth in compiled.conditions[number]:
         if bool(values[index] & 1) != truth:
-            return []
+            return [], None
     try:
         known = constraints_of(scope, compiled.guards[number])
         known += _loop_constraints(scope, number, access, known)
         certain = access.certain and _always(scope, number, access, known)
         scope, known = _narrow(scope, compiled.offsets[number].terms, known)
         if any(scope.lower(c.terms, c.constant, known) > 0 for c in known):
-            return []
+            return [], None
         sound = all(scope.check(*check, known) for check in compiled.access_checks[number])
         terms, constant = scope.numbers(compiled.offsets[number])
-        if any(not compiled.plain[t] for t in terms) and known:
+        if known and not all(compiled.plain[t] for t in terms):
             scope = scope.copy()
             scope.admit(terms, known)
         high = scope.upper(terms, constant, known)
         low = scope.lower(terms, constant, known)
     except Infeasible:
-        return []
+        return [], None
     if not sound or unbounded(low) or unbounded(high):
-        return [Hull(kind, _NOWHERE, 0, 0, False, False)]
+        return [Hull(kind, _NOWHERE, 0, 0, False, False)], None
     if low > high:
-        return []
+        return [], None
     exact = not any(
         compiled.nodes[leaf][0] in ("unknown", "load", "symbol") for t in terms for leaf in compiled.term_leaves[t]
     )
-    spans = _spans(access.spans, high - low)
-    if certain and len(spans) == 1:
-        run = high + spans[0][1] - low - spans[0][0]
+    found = []
+    for spans in _spans(access.spans, high - low):
+        first, last = low + spans[0][0], high + spans[-1][1]
         # A run as long as the hull that holds it is the hull.
-        if covered(scope, terms, access.spans, known) == run:
-            kind = "MUSTW"
-    return [Hull(kind, _NOWHERE, low + first, high + last, True, exact) for first, last in spans]
+        sure = certain and covered(scope, terms, spans, known) == last - first
+        found.append(Hull("MUSTW" if sure else kind, _NOWHERE, first, last, True, exact))
+    partly = certain and any(hull.kind != "MUSTW" for hull in found)
+    return found, _Store(scope, terms, constant, access.spans, known) if partly else None
 
 
 def _always(scope: Scope, number: int, access: Access, known: list[Constraint]) -> bool:
@@ -257,15 +297,17 @@ def _narrow(
     return scope.narrowed(boxes), rest
 
 
-def _spans(spans: tuple[tuple[int, int], ...], extent: int) -> list[tuple[int, int]]:
-    """Spans joined whose gaps the extent of the offset closes."""
-    joined = [spans[0]]
-    for first, last in spans[1:]:
-        if first - extent <= joined[-1][1]:
-            joined[-1] = (joined[-1][0], max(joined[-1][1], last))
+def _spans(spans: Spans, extent: int) -> list[Spans]:
+    """Spans put together whose gaps the extent of the offset closes."""
+    groups = [[spans[0]]]
+    reached = spans[0][1]
+    for span in spans[1:]:
+        if span[0] - extent <= reached:
+            groups[-1].append(span)
         else:
-            joined.append((first, last))
-    return joined
+            groups.append([span])
+        reached = max(reached, span[1])
+    return [tuple(group) for group in groups]
 
 
 def _joined(found: list[Hull]) -> tuple[Hull, ...]:

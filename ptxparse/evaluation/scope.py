@@ -46,6 +46,7 @@ class Scope:
         self.boxes = boxes
         self.contents = contents
         self.masks: list[tuple[frozenset[int], npt.NDArray[np.bool_]]] = []
+        self.absorbed: list[Constraint] = []
         self._atoms: dict[int, Box] = {}
         self._terms: dict[int, Box] = {}
         self._tables: dict[int, npt.NDArray[np.int64] | None] = {}
@@ -201,15 +202,30 @@ class Scope:
             leaves = frozenset().union(*(self.compiled.term_leaves[t] for t in group))
             if self._simple(group) or not self.enumerated.can(leaves, MOST_POINTS):
                 continue
-            joint: npt.NDArray[np.bool_] | None = None
-            for constraint in constraints:
-                if all(self.compiled.term_leaves[t] <= leaves for t in constraint.terms):
-                    table = self._whole_table(constraint.terms)
-                    if table is not None:
-                        holds = table + constraint.constant <= 0
-                        joint = holds if joint is None else joint & holds
+            inside = [c for c in constraints if all(self.compiled.term_leaves[t] <= leaves for t in c.terms)]
+            joint = self._mask(inside)
             if joint is not None:
                 self.masks.append((leaves, joint))
+                self.absorbed += inside
+
+    def possible(self, constraints: list[Constraint]) -> bool:
+        """Whether some point satisfies all the constraints; no when their points cannot be listed."""
+        leaves = frozenset().union(*(self.compiled.term_leaves[t] for c in constraints for t in c.terms))
+        if not self.enumerated.can(leaves, MOST_POINTS):
+            return False
+        mask = self._mask(constraints)
+        return mask is not None and bool(mask.any())
+
+    def _mask(self, constraints: list[Constraint]) -> npt.NDArray[np.bool_] | None:
+        """Where all the constraints hold; None when one of them has no table, or there are none."""
+        joint: npt.NDArray[np.bool_] | None = None
+        for constraint in constraints:
+            table = self._whole_table(constraint.terms)
+            if table is None:
+                return None
+            holds = table + constraint.constant <= 0
+            joint = holds if joint is None else joint & holds
+        return joint
 
     def _whole_table(self, terms: Terms) -> npt.NDArray[np.int64] | None:
         total: npt.NDArray[np.int64] | None = None
