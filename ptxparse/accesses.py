@@ -65,6 +65,8 @@ class AccessBuilder:
         self.flattener = Flattener(self.graph)
         self.problems: list[Problem] = []
         self.private: set[int] = set()
+        self.mixed: set[int] = set()
+        self.selects: dict[int, bool] = {}
         self.placed: dict[tuple[str, Sum, int, Condition | None], list[_Placed]] = {}
         self.copies: dict[int, tuple[list[Condition], bool]] = {}
         self.groups: dict[_Key, tuple[dict[tuple[int, int], None], dict[int, None], list[int]]] = {}
@@ -99,12 +101,12 @@ class AccessBuilder:
                 self.placed[again] = placed
         size = self._size(raw)
         line = raw.instruction.line
+        if None in placed:
+            (self.private if all(place is None for place in placed) else self.mixed).add(raw.index)
         for place in placed:
             if isinstance(place, Problem):
                 self.problems.append(Problem(place.reason, line))
-            elif place is None:
-                self.private.add(raw.index)
-            else:
+            elif place is not None:
                 key, first = place
                 spans, lines, count = self.groups.setdefault(key, ({}, {}, []))
                 first += constant_term(raw.address)
@@ -158,7 +160,7 @@ class AccessBuilder:
                 self.block_conditions(block)
                 direct = entered and bool(self.walk.conditions[block])
                 known = (direct or self.flow.post_dominates(block, above)) and self._certain_above(above)
-                known = known and self.certain_at.get(block, True)
+                known = known and self.certain_at.get(block, True) and block not in self.flow.tangled
             self.certain_at[block] = known
         return known
 
@@ -241,11 +243,16 @@ class AccessBuilder:
         return done
 
     def _selects_pointer(self, atom: int) -> bool:
-        node: tuple[Any, ...] = self.graph.nodes[atom]
-        if node[0] != "alternatives":
-            return False
-        return any(self._may_be_pointer(a) or self._selects_pointer(a)
-                   for value, _ in node[1] for p, c in value if len(p) == 1 and c == 1 for a in p)
+        """Whether an atom is one of several values, some of them pointers."""
+        found = self.selects.get(atom)
+        if found is None:
+            node: tuple[Any, ...] = self.graph.nodes[atom]
+            found = node[0] == "alternatives" and any(
+                self._may_be_pointer(a) or self._selects_pointer(a)
+                for value, _ in node[1] for p, c in value if len(p) == 1 and c == 1 for a in p
+            )
+            self.selects[atom] = found
+        return found
 
     def _may_be_pointer(self, atom: int) -> bool:
         node: tuple[Any, ...] = self.graph.nodes[atom]
@@ -269,16 +276,18 @@ class AccessBuilder:
         found = self.conjunction(tuple(conditions))
         if found.false:
             return []
-        uniform = tuple(c for c in found.rest if self.graph.is_uniform(c[0]))
+        known = [(value, truth) for value, needed, truth in self._flat(found.rest) if not needed]
+        uniform = tuple(condition for condition in known if self.graph.is_uniform(condition[0]))
         key = _Key(
-            kind, bases, without_constant(offset), _limits(found),
-            tuple((self.flattener.flatten(value)[0], truth) for value, truth in uniform),
-            tuple(sorted(checks)),
+            kind, bases, without_constant(offset), _limits(found), uniform, tuple(sorted(checks)),
             certain and kind == "W" and found.equivalent and len(uniform) == len(found.rest)
             and raw.instruction.op.opcode != "discard",
             tuple(self.flow.loops_around(raw.block)),
         )
         return [(key, constant_term(offset))]
+
+    def _flat(self, conditions: tuple[Condition, ...]) -> list[tuple[Sum, frozenset[Check], bool]]:
+        return [(*self.flattener.flatten(value), truth) for value, truth in conditions]
 
     def conjunction(self, conditions: tuple[Condition, ...]) -> Constraints:
         """What conditions that hold together say, as constraints."""

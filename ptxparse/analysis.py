@@ -11,7 +11,7 @@ from ptxparse.escapes import Escapes
 from ptxparse.flow import Flow
 from ptxparse.inline import inline
 from ptxparse.loops import Loops
-from ptxparse.model import Function, Module, parameter_layout
+from ptxparse.model import Function, Module, ParameterSlot, parameter_layout
 from ptxparse.program import Access, AccessProgram, Limit, LoopBound, Parameter, Work
 from ptxparse.properties import Properties
 from ptxparse.rewrite import Rewriter, arguments
@@ -20,6 +20,8 @@ from ptxparse.values import Check, Graph, Sum
 from ptxparse.walk import Walk
 from ptxparse.work import WorkBuilder
 from tessera.reasons import Reason
+
+MOST_NESTED_LOOPS = 50
 
 
 def analyze_kernel(module: Module, kernel: Function) -> AccessProgram:
@@ -33,6 +35,8 @@ def analyze_kernel(module: Module, kernel: Function) -> AccessProgram:
     problems += [(Reason.UNKNOWN_BRANCH, flow.instructions[i].line) for i in flow.undefined_targets]
     if module.address_size != 64:
         problems.append((Reason.ADDRESS_SIZE_32, kernel.line))
+    if flow.deepest_nest > MOST_NESTED_LOOPS:
+        return _opaque(kernel, slots, size, [*problems, (Reason.ANALYSIS_LIMIT, kernel.line)], properties)
     walk = Walk(body, flow, usage, slots)
     loops = Loops(walk)
     builder = AccessBuilder(walk, loops)
@@ -47,9 +51,7 @@ def analyze_kernel(module: Module, kernel: Function) -> AccessProgram:
     return AccessProgram(
         kernel=kernel.name,
         line=kernel.line,
-        parameters=tuple(
-            Parameter(s.name, s.variable.type, s.offset, s.size, s.variable.align, s.variable.pointee) for s in slots
-        ),
+        parameters=_parameters(slots),
         parameter_bytes=size,
         nodes=nodes,
         low=tuple(walk.graph.low[old] for old in mapping),
@@ -69,6 +71,23 @@ def analyze_kernel(module: Module, kernel: Function) -> AccessProgram:
         work=tuple(
             part._replace(guards=tuple(_renumber_limit(limit, mapping) for limit in part.guards)) for part in work
         ),
+    )
+
+
+def _opaque(
+    kernel: Function, slots: list[ParameterSlot], size: int, problems: list[tuple[Reason, int]], properties: Properties
+) -> AccessProgram:
+    """A program that says nothing but why."""
+    reason, line = problems[0]
+    return AccessProgram(
+        kernel.name, kernel.line, _parameters(slots), size, (), (), (), (), (), (), {}, (), reason, line,
+        tuple(dict.fromkeys(problems)), tuple(dict.fromkeys(properties.pins)),
+    )
+
+
+def _parameters(slots: list[ParameterSlot]) -> tuple[Parameter, ...]:
+    return tuple(
+        Parameter(s.name, s.variable.type, s.offset, s.size, s.variable.align, s.variable.pointee) for s in slots
     )
 
 

@@ -77,7 +77,7 @@ def _program(plain: Mapping[str, Any]) -> AccessProgram:
         pinned=_reasons(p["pinned"]),
         deterministic=p["deterministic"],
         device_invariant=p["device_invariant"],
-        work=tuple(Work(_limits(guards), loops, whole, amounts) for guards, loops, whole, amounts in p["work"]),
+        work=tuple(Work(_limits(guards), *rest) for guards, *rest in p["work"]),
         unresolved=p["unresolved"],
     )
 

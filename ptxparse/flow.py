@@ -48,7 +48,8 @@ class Flow:
 
     ``dominator`` and ``post_dominator`` give the immediate one of each block (-1: none; the exit of the function is a
     virtual block after the last). ``loops`` stand outermost first; ``loop_of`` is the innermost loop of each block or
-    -1. ``irreducible`` holds targets of backward jumps that do not dominate their source: nothing is known there.
+    -1. ``irreducible`` holds targets of backward jumps that do not dominate their source: nothing is known there;
+    ``tangled`` are the blocks of such cycles.
     """
 
     def __init__(
@@ -70,9 +71,12 @@ class Flow:
         self._dominance_intervals()
         self.post_dominator = self._post_dominators(successors)
         self.irreducible: set[int] = set()
+        self.tangled: set[int] = set()
         self.loops: list[Loop] = []
         self.loop_of = [-1] * count
         self._find_loops()
+        for target in self.irreducible:
+            self.tangled |= self._reach(target, forward=True) & self._reach(target, forward=False)
 
     def _split(self, labels: dict[str, int], targets: dict[str, tuple[str, ...]]) -> None:
         instructions = self.instructions
@@ -205,6 +209,27 @@ class Flow:
             # Headers come in reverse post-order, outer before inner, so inner loops overwrite outer ones here.
             for block in inside:
                 self.loop_of[block] = number
+
+    def _reach(self, block: int, *, forward: bool) -> set[int]:
+        """Blocks that can come after (or before) a block."""
+        reached = {block}
+        work = [block]
+        while work:
+            here = self.blocks[work.pop()]
+            edges = here.successors if forward else here.predecessors
+            for other in [e.target if forward else e.source for e in edges]:
+                if other not in reached:
+                    reached.add(other)
+                    work.append(other)
+        return reached
+
+    @property
+    def deepest_nest(self) -> int:
+        """How many loops stand around the innermost block."""
+        depths: list[int] = []
+        for loop in self.loops:
+            depths.append(1 + (depths[loop.parent] if loop.parent != -1 else 0))
+        return max(depths, default=0)
 
     def loops_around(self, block: int) -> list[int]:
         """The loops that hold a block, innermost first."""

@@ -25,6 +25,7 @@ from ptxparse.parser import mnemonic
 from tessera.reasons import Reason
 
 MOST_INSTRUCTIONS = 40_000
+MOST_CALLS = 4_000
 BUILTINS: dict[str, Reason] = {
     "vprintf": Reason.DEVICE_PRINTF,
     "__assertfail": Reason.DEVICE_ASSERT,
@@ -37,6 +38,7 @@ BUILTINS: dict[str, Reason] = {
 @dataclass(slots=True)
 class Body:
     """A kernel after inlining; ``problems`` are (reason, line) that make it opaque, ``pins`` those that pin it.
+    ``copies`` are the functions whose registers carry the suffix ``@number``.
     ``lost`` names registers that stand for bytes of a call's parameters and are not read as they are written.
     """
 
@@ -49,9 +51,15 @@ class Body:
     problems: list[tuple[Reason, int]] = field(default_factory=list)
     pins: list[tuple[Reason, int]] = field(default_factory=list)
     lost: set[str] = field(default_factory=set)
+    copies: dict[str, Function] = field(default_factory=dict)
 
     def register_type(self, name: str) -> str | None:
-        return self.types.get(name) or self.function.register_type(name)
+        found = self.types.get(name)
+        if found is None and "@" in name:
+            name, _, number = name.rpartition("@")
+            callee = self.copies.get(number)
+            return None if callee is None else callee.register_type(name)
+        return found or self.function.register_type(name)
 
 
 def inline(module: Module, kernel: Function) -> Body:
@@ -139,18 +147,13 @@ class _Inliner:
         if any(function is other for other in active):
             self.body.problems.append((Reason.RECURSIVE_CALL, line))
             return None
-        if len(self.out) + len(function.instructions) > MOST_INSTRUCTIONS:
+        if len(self.out) + len(function.instructions) > MOST_INSTRUCTIONS or self.count >= MOST_CALLS:
             self.body.problems.append((Reason.INLINE_LIMIT, line))
             return None
         return function
 
     def _declare(self, callee: Function, suffix: str) -> None:
-        for declared in callee.registers:
-            if declared.count is None:
-                self.body.types[declared.name + suffix] = declared.type
-            else:
-                for number in range(declared.count if declared.count <= MOST_INSTRUCTIONS else 0):
-                    self.body.types[f"{declared.name}{number}{suffix}"] = declared.type
+        self.body.copies[suffix[1:]] = callee
         for variable in callee.parameters + callee.results:
             if variable.space == "reg":
                 self.body.types[variable.name + suffix] = variable.type

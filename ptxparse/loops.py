@@ -55,8 +55,13 @@ class Loops:
 
     def resolve(self, value: Sum, block: int) -> Sum:
         """The sum with phis replaced; counters of loops that ``block`` lies outside of get their last value."""
-        value = self._rewrite(value)
-        return self._after(value, block)
+        for _ in range(_MOST_ROUNDS):
+            # The last value of a counter may have been written before some phi in it was defined.
+            seen = value
+            value = self._after(self._rewrite(value), block)
+            if value == seen:
+                break
+        return value
 
     def _rewrite(self, value: Sum) -> Sum:
         return self._rewriter(value)

@@ -69,11 +69,13 @@ class Access(NamedTuple):
 
 class Work(NamedTuple):
     """Instructions that run under the same ``guards``, inside the same ``loops`` (innermost first). ``amounts`` are
-    (class, operations or bytes) per thread and execution; ``whole`` says that the guards alone decide."""
+    (class, operations or bytes) per thread and execution; ``whole`` says that the guards alone decide, ``endless`` that
+    they are on a cycle about which nothing is known."""
 
     guards: tuple[Limit, ...]
     loops: tuple[int, ...]
     whole: bool
+    endless: bool
     amounts: tuple[tuple[str, float], ...]
 
 

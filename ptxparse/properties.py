@@ -48,6 +48,15 @@ def _traits(text: str) -> _Traits:
     return _Traits(bool(unknown_modifiers(op)), is_device_variant(op), is_nondeterministic(op))
 
 
+def _reaches_cluster(text: str) -> bool:
+    """Whether an instruction needs the other blocks of a cluster. (A bulk copy names ``shared::cluster`` even when it
+    stays in its own block, but is opaque anyway.)"""
+    opcode, *modifiers = text.split(".")
+    if opcode in ("mapa", "getctarank") or (opcode == "barrier" and "cluster" in modifiers):
+        return True
+    return "shared::cluster" in modifiers and opcode in ("ld", "st", "atom", "red")
+
+
 class Properties:
     """Findings over all reachable instructions of a kernel. ``problems`` make it opaque, ``pins`` pin it."""
 
@@ -58,6 +67,8 @@ class Properties:
         self.pins: list[tuple[Reason, int]] = list(body.pins)
         self.deterministic = not body.problems
         self.device_invariant = not body.problems
+        if any("cluster" in directive for directive in body.function.directives):
+            self.pins.append((Reason.CLUSTER, body.function.line))
         reached = [
             (block, index)
             for block in flow.order
@@ -95,42 +106,46 @@ class Properties:
             if returned or is_order_dependent(instruction.op):
                 self.deterministic = False
         self._special_registers(instruction, index)
+        if _reaches_cluster(instruction.op.text):
+            self.pins.append((Reason.CLUSTER, line))
+        if row.effect is Effect.MATRIX_LOAD:
+            # Which thread holds which element is the device's choice (PTX manual, wmma.load).
+            self.device_invariant = False
         if row.effect is not Effect.PURE:
             self._talk(block, instruction, row.effect)
 
     def _special_registers(self, instruction: Instruction, index: int) -> None:
         for name in self.usage.reads[index]:
             special = SPECIAL_REGISTERS.get(name)
+            if special is not None and "cluster" in name:
+                self.pins.append((Reason.CLUSTER, instruction.line))
             if special is None or special.kind not in _VARYING_SOURCES:
                 continue
             self.deterministic = self.device_invariant = False
             if name in _GRID_WORKSPACE:
                 self.pins.append((Reason.GRID_SYNC, instruction.line))
-            elif "cluster" in name:
-                self.pins.append((Reason.CLUSTER, instruction.line))
 
     def _talk(self, block: int, instruction: Instruction, effect: Effect) -> None:
         """Accesses by which a kernel may talk to somebody else while it runs."""
         modifiers = instruction.op.modifiers
         line = instruction.line
-        in_loop = self.flow.loop_of[block] != -1
+        in_loop = self.flow.loop_of[block] != -1 or block in self.flow.tangled
         memory = effect in (Effect.LOAD, Effect.STORE, Effect.ATOMIC)
         if memory and ("shared" in modifiers or "local" in modifiers or "shared::cta" in modifiers):
             return
-        if "cluster" in modifiers and instruction.op.opcode in ("barrier", "mapa", "getctarank"):
-            self.pins.append((Reason.CLUSTER, line))
         if "sys" in modifiers and (memory or effect is Effect.FENCE):
             self.pins.append((Reason.SYSTEM_SCOPE, line))
         if not memory:
             return
-        if "volatile" in modifiers or "mmio" in modifiers:
+        if "volatile" in modifiers or "mmio" in modifiers or "cv" in modifiers:
             self.deterministic = False
             if in_loop or "mmio" in modifiers:
                 self.pins.append((Reason.VOLATILE_ACCESS, line))
         if effect is Effect.LOAD and ("acquire" in modifiers or "relaxed" in modifiers):
             self.deterministic = False
-            if in_loop:
-                self.pins.append((Reason.ACQUIRE_IN_LOOP, line))
+        waits = "acquire" in modifiers or (effect is Effect.LOAD and "relaxed" in modifiers) or "acq_rel" in modifiers
+        if waits and effect is not Effect.STORE and in_loop:
+            self.pins.append((Reason.ACQUIRE_IN_LOOP, line))
 
     def _contracts(self, reached: list[int]) -> bool:
         """Whether an unrounded product feeds an unrounded sum: a compiler may or may not fuse the two."""
@@ -142,13 +157,19 @@ class Properties:
             name for i in by_opcode.get("mul", ()) if is_contractible(instructions[i].op) for name in usage.writes[i]
         }
         grown = bool(products)
+        # What only passes a product on: a compiler sees through it.
+        passing = [i for opcode in ("mov", "neg", "abs", "selp") for i in by_opcode.get(opcode, ())]
         while grown:
             grown = False
-            for i in by_opcode.get("mov", ()):
+            for i in passing:
                 if not products.isdisjoint(usage.reads[i]) and not products.issuperset(usage.writes[i]):
                     products.update(usage.writes[i])
                     grown = True
-        return any(
+        stored = any(
+            instructions[i].op.modifiers[:1] == ("local",) and not products.isdisjoint(usage.reads[i])
+            for i in by_opcode.get("st", ())
+        )
+        return stored or any(
             is_contractible(instructions[i].op) and not products.isdisjoint(usage.reads[i])
             for opcode in ("add", "sub") for i in by_opcode.get(opcode, ())
         )

@@ -125,7 +125,9 @@ class Rewriter:
         if kind == "multiply":
             return graph.multiply(new[0], new[1])
         if kind in ("and", "or", "xor"):
-            return graph.bitwise(kind, new[0], new[1], 64)
+            if all(graph.bounds(value)[0] >= 0 and graph.bounds(value)[1] <= 1 for value in new):
+                return graph.bitwise(kind, new[0], new[1], 1)
+            return graph.wrap(graph.bitwise(kind, new[0], new[1], 64), 64, False)
         if kind in ("lt", "eq"):
             return compare(graph, kind, new[0], new[1])
         if kind == "alternatives":

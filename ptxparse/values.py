@@ -195,7 +195,10 @@ class Graph:
     def _product(self, a: Sum, b: Sum) -> Sum:
         (al, ah), (bl, bh) = self.bounds(a), self.bounds(b)
         corners = (al * bl, al * bh, ah * bl, ah * bh)
-        low, high = max(min(corners), -INFINITY), min(max(corners), INFINITY)
+        low, high = min(corners), max(corners)
+        if low <= -INFINITY or high >= INFINITY:
+            # Products of products of numbers that nobody bounds grow past all use.
+            return self.unknown(-INFINITY, INFINITY)
         return self.derived(("multiply", *sorted((a, b))), low, high, a, b)
 
     def wrap(self, value: Sum, bits: int, signed: bool) -> Sum:

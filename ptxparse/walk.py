@@ -28,11 +28,12 @@ from ptxparse.opcodes import SPECIAL_REGISTERS, Effect, Source
 from ptxparse.relevance import FLOATS, Relevance, space_of
 from ptxparse.transfer import Alternative, alternatives, evaluate, select, width_of
 from ptxparse.usage import Usage, registers_in
-from ptxparse.values import INFINITY, ONE, Graph, Sum, add, constant, constant_of
+from ptxparse.values import INFINITY, ONE, Graph, Sum, add, constant, constant_of, reduce
 
 MOST_ALTERNATIVES = 8
 MOST_PARAMETER_WORDS = 64
 MOST_CONDITIONS = 32
+MOST_ADDENDS = 256
 Condition = tuple[Sum, bool]
 
 
@@ -370,13 +371,16 @@ class Walk:
         return {operands[0].name: self._fit(instruction, operands[0].name, value)}
 
     def _fit(self, instruction: Instruction, name: str, value: Sum) -> Sum:
-        """A result in a register wider than its type is the extended number (PTX manual, 9.4.1)."""
+        """A result as the register holds it: of limited size, and the extended number in a register wider than the type
+        (PTX manual, 9.4.1)."""
+        if len(value) > MOST_ADDENDS:
+            return self._unknown(name)
         modifiers = [m for m in instruction.op.modifiers if width_of(m)]
         kind = modifiers[0] if instruction.op.opcode == "cvt" and modifiers else modifiers[-1] if modifiers else ""
         width = width_of(kind) * (2 if "wide" in instruction.op.modifiers else 1)
         if kind and width and width < self._width(name):
             return self.graph.wrap(value, width, kind[0] == "s")
-        return value
+        return value if kind == "pred" else reduce(value, self._width(name))
 
     def _unpack(self, vector: Vector, value: Sum, bits: int) -> dict[str, Sum]:
         found: dict[str, Sum] = {}
@@ -476,4 +480,4 @@ _COPYING_OPERANDS = {"mov": (1,), "cvta": (1,), "add": (1, 2), "sub": (1,), "mad
 
 def _is_volatile(instruction: Instruction) -> bool:
     """Whether somebody else may change what a load reads while the kernel runs."""
-    return any(m in ("volatile", "relaxed", "acquire", "mmio") for m in instruction.op.modifiers)
+    return any(m in ("volatile", "relaxed", "acquire", "mmio", "cv") for m in instruction.op.modifiers)

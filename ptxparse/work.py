@@ -11,14 +11,13 @@ from ptxparse.opcodes import Effect, Opcode, accessed_bytes, fragment, operation
 from ptxparse.parser import mnemonic
 from ptxparse.program import Limit, Work
 from ptxparse.relevance import space_of
-from ptxparse.usage import Usage
+from ptxparse.usage import Usage, registers_in
 from ptxparse.walk import Walk
 
 _NOT_GLOBAL = ("shared", "local", "param", "const")
 _READS = (Effect.LOAD, Effect.COPY, Effect.ATOMIC, Effect.MATRIX_LOAD)
 _WRITES = (Effect.STORE, Effect.ATOMIC, Effect.MATRIX_STORE)
-_WARP = 32
-_Key = tuple[tuple[Limit, ...], tuple[int, ...], bool]
+_Key = tuple[tuple[Limit, ...], tuple[int, ...], bool, bool]
 
 
 class WorkBuilder:
@@ -44,8 +43,8 @@ class WorkBuilder:
                     # A copy with a source size reads as much as that says, which may be less.
                     conditions, whole = builder.copies[index]
                     self._enter(block, more, amounts, conditions, whole)
-                elif more:
-                    self._enter(block, more, amounts)
+                elif more or index in builder.mixed:
+                    self._enter(block, more, amounts, [], index not in builder.mixed)
                 else:
                     _add(always, amounts)
             if always:
@@ -54,8 +53,8 @@ class WorkBuilder:
     @property
     def work(self) -> tuple[Work, ...]:
         return tuple(
-            Work(guards, loops, whole, tuple(sorted(amounts.items())))
-            for (guards, loops, whole), amounts in self.found.items()
+            Work(guards, loops, whole, endless, tuple(sorted(amounts.items())))
+            for (guards, loops, whole, endless), amounts in self.found.items()
         )
 
     def _enter(
@@ -69,7 +68,7 @@ class WorkBuilder:
             return
         guards = tuple(Limit(c.value, c.relation, tuple(sorted(c.checks))) for c in conjunction.items)
         whole = whole and conjunction.whole and builder.is_certain(block)
-        key = (guards, tuple(self.walk.flow.loops_around(block)), whole)
+        key = (guards, tuple(self.walk.flow.loops_around(block)), whole, block in self.walk.flow.tangled)
         _add(self.found.setdefault(key, {}), amounts)
 
     def _amounts(self, index: int, instruction: Instruction, row: Opcode | None) -> dict[str, float]:
@@ -83,9 +82,10 @@ class WorkBuilder:
         if index in self.builder.private:
             return amounts
         size = float(accessed_bytes(instruction.op))
-        matrix = fragment(instruction.op)
-        if matrix is not None:
-            size = matrix.lines * matrix.line_bytes / _WARP
+        if fragment(instruction.op) is not None:
+            # A fragment's registers hold some elements twice; each is loaded as often as it is held.
+            held = instruction.operands[0 if row.effect is Effect.MATRIX_LOAD else 1]
+            size = 4.0 * len(registers_in(held))
         elif not size and len(instruction.operands) > 2 and isinstance(instruction.operands[2], Immediate):
             size = float(instruction.operands[2].value)
         if row.effect in _READS:

@@ -55,8 +55,12 @@ def _as_check(check: Check) -> Check:
 
 
 class Compiled:
-    """``terms`` are the products of varying atoms that occur; ``arguments`` the forms of each varying atom's operands;
-    ``leaves`` the varying leaf atoms each one depends on. ``uniforms(params, (grid, block), shared)`` gives values."""
+    """A program ready to be evaluated.
+
+    ``terms`` are the products of varying atoms that occur; ``arguments`` the forms of each varying atom's operands;
+    ``leaves`` the varying leaf atoms each one depends on; ``load_bases`` the values that may be a load's base.
+    ``uniforms(params, (grid, block), shared)`` gives the launch values.
+    """
 
     def __init__(self, program: AccessProgram) -> None:
         self.program = program
@@ -68,6 +72,7 @@ class Compiled:
         self._checks: dict[Check, tuple[Form, int, int]] = {}
         self.arguments: dict[int, tuple[Form, ...]] = {}
         self.leaves: dict[int, frozenset[int]] = {}
+        self.load_bases: dict[int, list[int]] = {}
         for atom in range(len(self.nodes)):
             if not program.uniform[atom]:
                 self._compile_atom(atom)
@@ -94,9 +99,18 @@ class Compiled:
             for product, _ in value:
                 for child in product:
                     below |= self.leaves.get(child, frozenset())
+        if self.nodes[atom][0] == "load":
+            self.load_bases[atom] = [
+                self.value(((product, 1),)) for product, coefficient in sums[0]
+                if coefficient == 1 and len(product) == 1 and self._is_word(product[0])
+            ]
         # A load is a leaf as long as the bytes it reads are unknown, and depends on its address when they are known.
         own = {atom} if not sums or self.nodes[atom][0] == "load" else set()
         self.leaves[atom] = below | own
+
+    def _is_word(self, atom: int) -> bool:
+        node = self.nodes[atom]
+        return bool(node[0] == "param" and node[2] == 8)
 
     def value(self, uniform: Sum) -> int:
         """Index of a launch value in the list that ``uniforms`` returns."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -10,12 +10,12 @@ import numpy.typing as npt
 
 
 class Piece(NamedTuple):
-    """Known bytes from ``address`` on. ``whole`` says that they are all of their allocation: then no load that really
-    happens lies outside."""
+    """Known bytes from ``address`` on, in the allocation at [first, last)."""
 
     address: int
     data: bytes
-    whole: bool
+    first: int
+    last: int
 
 
 class Contents:
@@ -27,16 +27,26 @@ class Contents:
     def __bool__(self) -> bool:
         return bool(self.pieces)
 
-    def gather(self, addresses: npt.NDArray[np.int64], size: int, signed: bool) -> npt.NDArray[np.int64] | None:
-        """The integers of ``size`` bytes at the addresses; None unless all of them lie in one known piece. Where the
-        piece is whole, an address outside stands for a load that is never made; any value will do for it."""
+    def gather(
+        self, addresses: npt.NDArray[np.int64], size: int, signed: bool, bases: Sequence[int]
+    ) -> npt.NDArray[np.int64] | None:
+        """The integers of ``size`` bytes at the addresses; None unless they are known.
+
+        They are those of one piece, in the allocation that exactly one of ``bases`` points into: the load cannot leave
+        it. When the piece is all of the allocation, an address outside stands for a load that is never made; any value
+        will do for it.
+        """
+        inside = [piece for piece in self.pieces if any(piece.first <= base < piece.last for base in bases)]
+        if len({(piece.first, piece.last) for piece in inside}) != 1 or len(bases) != 1:
+            return None
         low, high = int(addresses.min()), int(addresses.max())
-        for start, data, whole in self.pieces:
-            end = start + len(data) - size
-            if start <= low and high <= end:
-                return _read(data, addresses - start, size, signed)
-            if whole and low <= end and start <= high and end >= start:
-                return _read(data, np.clip(addresses, start, end) - start, size, signed)
+        for piece in inside:
+            end = piece.address + len(piece.data) - size
+            if piece.address <= low and high <= end:
+                return _read(piece.data, addresses - piece.address, size, signed)
+            whole = piece.address == piece.first and piece.address + len(piece.data) == piece.last
+            if whole and end >= piece.address:
+                return _read(piece.data, np.clip(addresses, piece.address, end) - piece.address, size, signed)
         return None
 
 

@@ -63,11 +63,12 @@ def _executions(scope: Scope, work: Work, guards: tuple[LimitForm, ...], threads
     repeats, steady = _repeats(scope, work, known)
     share, exact = _share(scope, cuts, repeats)
     expected = full * share
-    exact = exact and steady and work.whole and not (finished or endless or left_early)
+    exact = exact and steady and work.whole and not (finished or endless or left_early or work.endless)
     exact = exact and len(known) == len(guards) - _void(scope, guards, known)
     if exact:
         return Amount(expected, expected, expected, False)
-    return Amount(expected, 0, inf if endless else full, bool(endless) or left_early or loaded or not work.whole)
+    open_ended = bool(endless) or work.endless
+    return Amount(expected, 0, inf if open_ended else full, open_ended or left_early or loaded or not work.whole)
 
 
 def _without_finished_loops(
@@ -152,10 +153,9 @@ def _joint_share(
     if scope.enumerated.can(leaves, MOST_POINTS):
         mask: npt.NDArray[np.bool_] | None = None
         for counter, constraint in together:
-            table = scope.table(constraint.terms)
-            if table is None:
+            admitted = scope.holds(constraint)
+            if admitted is None:
                 break
-            admitted = table + constraint.constant <= 0
             if counter is not None:
                 first = scope.enumerated.atom(counter)
                 assert first is not None

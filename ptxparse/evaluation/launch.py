@@ -236,7 +236,8 @@ def _pieces(known: Sequence[Known], allocations: Allocations) -> Iterable[Piece]
     for identity, low, data in known:
         allocation = allocations.by_id(identity)
         if allocation is not None:
-            yield Piece(allocation.address + low, bytes(data), not low and len(data) >= allocation.size)
+            first, last = allocation.address, allocation.address + allocation.size
+            yield Piece(first + low, bytes(data)[:max(last - first - low, 0)], first, last)
 
 
 def _range(hull: Hull, identity: object, size: int, displacement: int) -> Range:

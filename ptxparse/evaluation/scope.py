@@ -220,12 +220,19 @@ class Scope:
         """Where all the constraints hold; None when one of them has no table, or there are none."""
         joint: npt.NDArray[np.bool_] | None = None
         for constraint in constraints:
-            table = self._whole_table(constraint.terms)
-            if table is None:
+            holds = self.holds(constraint)
+            if holds is None:
                 return None
-            holds = table + constraint.constant <= 0
             joint = holds if joint is None else joint & holds
         return joint
+
+    def holds(self, constraint: Constraint) -> npt.NDArray[np.bool_] | None:
+        """Where a constraint holds, over the leaves it depends on; None when they cannot be listed."""
+        leaves = frozenset().union(*(self.compiled.term_leaves[t] for t in constraint.terms))
+        if abs(constraint.constant) >= _SAFE or not self.enumerated.can(leaves, MOST_POINTS):
+            return None
+        table = self._whole_table(constraint.terms)
+        return None if table is None else table <= -constraint.constant
 
     def _whole_table(self, terms: Terms) -> npt.NDArray[np.int64] | None:
         total: npt.NDArray[np.int64] | None = None

@@ -96,7 +96,8 @@ class Enumeration:
                 return None
             operands.append(table)
         if node[0] == "load":
-            return self.contents.gather(operands[0], node[3], node[4])
+            bases = [self.values[index] for index in self.compiled.load_bases[atom]]
+            return self.contents.gather(operands[0], node[3], node[4], bases)
         result: Table | None = _apply(node, operands)
         return result
 
