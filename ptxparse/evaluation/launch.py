@@ -7,6 +7,7 @@ for everything else that the result depends on.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from math import inf, prod
 from typing import NamedTuple
 
 from ptxparse.evaluation.allocations import Allocation, Allocations
@@ -107,11 +108,12 @@ class Evaluator:
         return found
 
     def count(self, grid: Dimensions, block: Dimensions, params: bytes, shared: int = 0) -> dict[str, Amount]:
-        """Amounts of a launch by class; see :func:`ptxparse.api.count`. Empty when a launch value divides by zero."""
+        """Amounts of a launch by class; see :func:`ptxparse.api.count`."""
         try:
             values = self.compiled.uniforms(params, (*grid, *block), shared)
         except DivisionByZero:
-            return {}
+            threads = prod((*grid, *block))
+            return {name: Amount(each * threads, 0, inf, True) for name, each in self.program.counts.items()}
         return counts(self.compiled, values, (*grid, *block))
 
     def _evaluate(

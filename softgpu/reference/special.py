@@ -73,6 +73,9 @@ for _axis, _name in enumerate("xyz"):
             "cluster_nctaid": lambda team: _u32(1),
         }
     _FIXED.update({f"%{name}.{_name}": make for name, make in _of(_axis).items()})
+for _name in ("tid", "ctaid"):
+    # "The fourth element is unused and always returns zero" (PTX manual, %tid).
+    _FIXED[f"%{_name}.w"] = lambda team: _u32(0)
 for _kind in ("eq", "lt", "le", "gt", "ge"):
     _FIXED[f"%lanemask_{_kind}"] = lambda team, kind=_kind: _lane_mask(team, kind)  # type: ignore[misc]
 for _number in range(32):
