@@ -280,8 +280,7 @@ class AccessBuilder:
         uniform = tuple(condition for condition in known if self.graph.is_uniform(condition[0]))
         key = _Key(
             kind, bases, without_constant(offset), _limits(found), uniform, tuple(sorted(checks)),
-            certain and kind == "W" and found.equivalent and len(uniform) == len(found.rest)
-            and raw.instruction.op.opcode != "discard",
+            certain and found.equivalent and len(uniform) == len(found.rest) and raw.instruction.op.opcode != "discard",
             tuple(self.flow.loops_around(raw.block)),
         )
         return [(key, constant_term(offset))]

@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from ptxparse.loops import Loops
+from ptxparse.model import Address
 from ptxparse.opcodes import Effect
+from ptxparse.usage import registers_in
 from ptxparse.values import Graph, Sum
 from ptxparse.walk import Walk
 
+_KEEPS = (Effect.STORE, Effect.ATOMIC, Effect.WARP)
 _ON_DEVICE = ("global", "const", "")
 
 
@@ -45,6 +48,7 @@ class Escapes:
         self.symbols: list[int] = []
         self.offsets = False
         graph = walk.graph
+        made_of_offsets: set[str] = set()
         for index, block, value in walk.pointer_uses:
             row = walk.usage.rows[index]
             line = walk.flow.instructions[index].line
@@ -59,7 +63,32 @@ class Escapes:
                         self.symbols.append(line)
                     elif row is None or row.effect is not Effect.PURE:
                         self.offsets = True
+                    else:
+                        made_of_offsets.update(walk.usage.writes[index])
+        self.offsets = self.offsets or self._kept(walk, made_of_offsets)
         self._read_in_part(walk)
+
+    def _kept(self, walk: Walk, names: set[str]) -> bool:
+        """Whether something computed from the address of a shared or local variable leaves the registers, by name."""
+        usage = walk.usage
+        users: dict[str, list[int]] = {}
+        for index, read in enumerate(usage.reads):
+            for name in read:
+                users.setdefault(name, []).append(index)
+        work = list(names)
+        while work:
+            for index in users.get(work.pop(), ()):
+                row = usage.rows[index]
+                if row is None or row.effect in _KEEPS:
+                    instruction = walk.flow.instructions[index]
+                    values = [o for o in instruction.operands if not isinstance(o, Address)]
+                    if any(name in names for value in values for name in registers_in(value)):
+                        return True
+                elif row.effect is Effect.PURE:
+                    fresh = [name for name in usage.writes[index] if name not in names]
+                    names.update(fresh)
+                    work += fresh
+        return False
 
     def _read_in_part(self, walk: Walk) -> None:
         """Words of which some read takes a part, or which are read as floating-point numbers: what becomes of those,

@@ -24,7 +24,7 @@ from ptxparse.model import (
     Symbol,
     Vector,
 )
-from ptxparse.opcodes import SPECIAL_REGISTERS, Effect, Source
+from ptxparse.opcodes import SPECIAL_REGISTERS, Effect, Source, accessed_bytes
 from ptxparse.relevance import FLOATS, Relevance, space_of
 from ptxparse.transfer import Alternative, alternatives, evaluate, select, width_of
 from ptxparse.usage import Usage, registers_in
@@ -85,7 +85,7 @@ class Walk:
         self.partial_reads: list[tuple[int, int, int]] = []
         self.guarded: dict[int, Condition] = {}
         self.loop_of_atom: dict[int, int] = {}
-        self._block = self._line = 0
+        self._block = 0
         self._run()
 
     def _run(self) -> None:
@@ -272,7 +272,6 @@ class Walk:
 
     def _instruction(self, index: int) -> None:
         instruction = self.flow.instructions[index]
-        self._line = instruction.line
         if instruction.predicate is not None:
             self.guarded[index] = (self._read(instruction.predicate), not instruction.negated)
         address = None
@@ -283,6 +282,8 @@ class Walk:
                     address = self._address(operand)
             if address is not None:
                 self._access(index, instruction, address)
+                if row.effect is Effect.LOAD:
+                    self._note_partial_read(instruction, address)
         if not self.relevance.pointers.isdisjoint(self.usage.reads[index]):
             self._look_for_escapes(index)
         followed = self.relevance.followed
@@ -417,10 +418,6 @@ class Walk:
         if address is None or not size or size > 8:
             return found
         signed = kind[0] == "s"
-        if kind in FLOATS and self._slot(address)[0] is not None:
-            slot, _ = self._slot(address)
-            assert slot is not None
-            self.partial_reads.append((slot.offset, slot.size, instruction.line))
         for position, item in enumerate(items):
             if not isinstance(item, Register) or item.name == "_":
                 continue
@@ -441,8 +438,6 @@ class Walk:
         if slot is None:
             return None
         number = constant_of(offset)
-        if number is not None and size < 8:
-            self.partial_reads.append((slot.offset + number, size, self._line))
         if number is not None:
             return self._word(slot.offset + number, size, signed)
         low, high = self.graph.bounds(offset)
@@ -453,11 +448,20 @@ class Walk:
         step = max(step & -step, 1)
         first = low + (-low) % min(step, size)
         words = range(first, high + 1, step if step >= size else size)
-        if size < 8:
-            self.partial_reads.append((slot.offset, slot.size, self._line))
         if not words or len(words) > MOST_PARAMETER_WORDS:
             return None
         return alternatives(self.graph, tuple((self._word(slot.offset + w, size, signed), ()) for w in words))
+
+    def _note_partial_read(self, instruction: Instruction, address: Sum) -> None:
+        """Reads of parameters other than whole words of 8 bytes: should they hold a pointer, its parts go unfollowed."""
+        slot, offset = self._slot(address)
+        modifiers = instruction.op.modifiers
+        if slot is None or (modifiers and modifiers[-1] in ("u64", "s64", "b64")):
+            return
+        number = constant_of(offset)
+        size = accessed_bytes(instruction.op)
+        place = (slot.offset, slot.size) if number is None or not size else (slot.offset + number, size)
+        self.partial_reads.append((*place, instruction.line))
 
     def _slot(self, address: Sum) -> tuple[ParameterSlot | None, Sum]:
         for product, coefficient in address:

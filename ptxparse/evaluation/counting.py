@@ -168,11 +168,20 @@ def _joint_share(
             # Leaves that no table depends on were not broadcast; they leave the share as it is.
             return float(mask.mean()) if present else 0.0, True
     if len(together) == 1:
-        return _single_share(scope, together[0][1])
+        counter, constraint = together[0]
+        share, sure = _single_share(scope, constraint)
+        return share, sure and (counter is None or _holds_at_first(scope, counter, constraint))
     share = 1.0
     for _, constraint in together:
         share *= _single_share(scope, constraint)[0]
     return share, False
+
+
+def _holds_at_first(scope: Scope, counter: int, constraint: Constraint) -> bool:
+    """Whether a loop's limit holds at k = 0 too, where it need not."""
+    own = scope.compiled.term_of(counter)
+    return own in constraint.terms and constraint.constant + scope.highest(
+        {t: c for t, c in constraint.terms.items() if t != own}) <= 0
 
 
 def _single_share(scope: Scope, constraint: Constraint) -> tuple[float, bool]:

@@ -26,7 +26,7 @@ def covered(scope: Scope, terms: Terms, spans: Spans, constraints: list[Constrai
     """
     remaining = dict(terms)
     active = [c for c in constraints if c not in scope.absorbed and c.constant + scope.highest(c.terms) > 0]
-    parts = _Parts(scope, [terms, *(c.terms for c in active)])
+    parts = _Parts(scope, [terms, *(c.terms for c in active)], [c.terms for c in scope.absorbed])
     used = parts.of(remaining)
     foreign = [c for c in active if not parts.of(c.terms) & used]
     if not _satisfiable(scope, parts, foreign):
@@ -50,13 +50,14 @@ def covered(scope: Scope, terms: Terms, spans: Spans, constraints: list[Constrai
 
 class _Parts:
     """What terms depend on, in independent parts: indices; and of an index whose range is whole multiples of 2^n and
-    that occurs only as ``x >> n`` and as x modulo 2^n, these two."""
+    that occurs only as ``x >> n`` and as x modulo 2^n, these two. ``ties`` are sums that a mask over the tables bounds:
+    what they depend on is not independent of each other."""
 
-    def __init__(self, scope: Scope, sums: list[Terms]) -> None:
+    def __init__(self, scope: Scope, sums: list[Terms], ties: list[Terms]) -> None:
         self.scope = scope
         self.split: dict[int, int] = {}
         counts: dict[int, set[int]] = {}
-        for term in {term for terms in sums for term in terms}:
+        for term in {term for terms in [*sums, *ties] for term in terms}:
             halves = self._halves(term)
             for leaf in scope.compiled.term_leaves[term]:
                 counts.setdefault(leaf, set()).add(halves[1] if halves is not None else 0)
@@ -66,6 +67,7 @@ class _Parts:
             whole = low % (1 << count) == 0 and (high + 1) % (1 << count) == 0
             if len(bits) == 1 and count and whole:
                 self.split[leaf] = count
+        self.ties = [self._direct(terms) for terms in ties]
 
     def _halves(self, term: int) -> tuple[str, int, int] | None:
         """(kind, n, leaf) of a term that is ``leaf >> n`` or leaf modulo 2^n."""
@@ -81,7 +83,18 @@ class _Parts:
         return (node[0], node[2], leaf) if compiled.leaves.get(leaf) == frozenset({leaf}) else None
 
     def of(self, terms: Terms) -> frozenset[object]:
-        """The parts that a sum depends on."""
+        """The parts that a sum depends on, those tied to them included."""
+        found = self._direct(terms)
+        grown = True
+        while grown:
+            grown = False
+            for tie in self.ties:
+                if tie & found and not tie <= found:
+                    found |= tie
+                    grown = True
+        return found
+
+    def _direct(self, terms: Terms) -> frozenset[object]:
         found: set[object] = set()
         for term in terms:
             halves = self._halves(term)
@@ -112,6 +125,8 @@ def _satisfiable(scope: Scope, parts: _Parts, constraints: list[Constraint]) -> 
     for group in parts.groups(together):
         below = parts.of(group)
         own = [c for c in constraints if parts.of(c.terms) <= below]
+        if any(scope.compiled.nodes[leaf][0] in _MEMORY for t in group for leaf in scope.compiled.term_leaves[t]):
+            return False
         if all(len(c.terms) == 1 for c in own) and len(group) == 1:
             low, high = scope.term(next(iter(group)))
             for constraint in own:

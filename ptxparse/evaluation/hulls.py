@@ -142,6 +142,9 @@ def _most_iterations(scope: Scope, limit: LimitForm, counter: int, known: list[C
             return None
         else:
             rest[term] = -coefficient
+    if not terms and constant > 0:
+        # A test that fails for all threads and iterations: the loop runs once.
+        return 0
     if slope <= 0:
         return None
     highest = scope.upper(rest, -constant, known)
@@ -193,16 +196,17 @@ def _access(scope: Scope, number: int, access: Access, kind: str) -> tuple[list[
         return [Hull(kind, _NOWHERE, 0, 0, False, False)], None
     if low > high:
         return [], None
-    exact = not any(
-        compiled.nodes[leaf][0] in ("unknown", "load", "symbol") for t in terms for leaf in compiled.term_leaves[t]
+    exact = certain and scope.listed(terms) and not any(
+        compiled.nodes[leaf][0] in ("unknown", "load", "symbol")
+        for t in {*terms, *(t for c in known for t in c.terms)} for leaf in compiled.term_leaves[t]
     )
     found = []
     for spans in _spans(access.spans, high - low):
         first, last = low + spans[0][0], high + spans[-1][1]
         # A run as long as the hull that holds it is the hull.
-        sure = certain and covered(scope, terms, spans, known) == last - first
+        sure = certain and access.kind == "W" and covered(scope, terms, spans, known) == last - first
         found.append(Hull("MUSTW" if sure else kind, _NOWHERE, first, last, True, exact))
-    partly = certain and any(hull.kind != "MUSTW" for hull in found)
+    partly = certain and access.kind == "W" and any(hull.kind != "MUSTW" for hull in found)
     return found, _Store(scope, terms, constant, access.spans, known) if partly else None
 
 

@@ -40,7 +40,10 @@ class Infeasible(Exception):
 class Scope:
     """Boxes of leaves, and the bounds of everything that depends on them."""
 
-    def __init__(self, compiled: Compiled, values: list[int], boxes: dict[int, Box], contents: Contents) -> None:
+    def __init__(
+        self, compiled: Compiled, values: list[int], boxes: dict[int, Box], contents: Contents,
+        budget: tables.Budget | None = None,
+    ) -> None:
         self.compiled = compiled
         self.values = values
         self.boxes = boxes
@@ -50,17 +53,18 @@ class Scope:
         self._atoms: dict[int, Box] = {}
         self._terms: dict[int, Box] = {}
         self._tables: dict[int, npt.NDArray[np.int64] | None] = {}
-        self.enumerated = tables.Enumeration(compiled, values, boxes, contents)
+        self.budget = budget if budget is not None else tables.Budget()
+        self.enumerated = tables.Enumeration(compiled, values, boxes, contents, self.budget)
 
     def copy(self) -> Scope:
         """A scope of its own for the same launch, for masks that hold in one place only."""
-        return Scope(self.compiled, self.values, self.boxes, self.contents)
+        return Scope(self.compiled, self.values, self.boxes, self.contents, self.budget)
 
     def narrowed(self, boxes: dict[int, Box]) -> Scope:
         """The same launch with some leaves bounded more tightly."""
         if not boxes:
             return self
-        return Scope(self.compiled, self.values, {**self.boxes, **boxes}, self.contents)
+        return Scope(self.compiled, self.values, {**self.boxes, **boxes}, self.contents, self.budget)
 
     def numbers(self, form: Form) -> tuple[Terms, int]:
         """The form's coefficients and constant as numbers, zero terms left out, terms of known value folded in."""
@@ -180,6 +184,11 @@ class Scope:
             groups = [*separate, (leaves, members)]
         return [members for _, members in groups]
 
+    def listed(self, terms: Terms) -> bool:
+        """Whether bounds of the terms come from their values one by one, not from operations on intervals."""
+        return all(self._simple(group) or self.table({t: terms[t] for t in group}) is not None
+                   for group in self.groups([t for t, c in terms.items() if c]))
+
     def table(self, terms: Terms) -> npt.NDArray[np.int64] | None:
         """All values of a sum of terms over the leaves they depend on; None when those cannot be enumerated."""
         leaves = frozenset().union(*(self.compiled.term_leaves[t] for t in terms))
@@ -251,14 +260,15 @@ class Scope:
     def _table_of(self, term: int) -> npt.NDArray[np.int64] | None:
         if term not in self._tables:
             total: npt.NDArray[np.int64] | None = None
+            largest = 1
             for atom in self.compiled.terms[term]:
                 part = self.enumerated.atom(atom)
-                if part is None:
+                largest *= 0 if part is None else int(max(part.max(), -part.min()))
+                if part is None or largest >= _SAFE:
                     total = None
                     break
                 total = part if total is None else total * part
-            low, high = self.term(term)
-            self._tables[term] = total if max(-low, high) < _SAFE else None
+            self._tables[term] = total
         return self._tables[term]
 
     def upper(self, terms: Terms, constant: int, constraints: list[Constraint]) -> int:

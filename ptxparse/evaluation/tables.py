@@ -17,10 +17,23 @@ _ENUMERABLE = frozenset({"tid", "ctaid", "loop", "each"})
 _SAFE = 1 << 62
 
 
+MOST_NUMBERS = 1 << 22
+
+
+class Budget:
+    """How many numbers the tables of one evaluation may still hold together."""
+
+    def __init__(self) -> None:
+        self.left = MOST_NUMBERS
+
+
 class Enumeration:
     """Tables of atoms for given boxes of the leaves; each leaf gets an axis of its own, so tables broadcast."""
 
-    def __init__(self, compiled: Compiled, values: list[int], boxes: dict[int, Box], contents: Contents) -> None:
+    def __init__(
+        self, compiled: Compiled, values: list[int], boxes: dict[int, Box], contents: Contents, budget: Budget
+    ) -> None:
+        self.budget = budget
         self.compiled = compiled
         self.values = values
         self.boxes = boxes
@@ -32,6 +45,7 @@ class Enumeration:
         """Whether all combinations of the leaves can be listed in at most ``most`` points. Loads count as the leaves
         of their address when their bytes may be known."""
         points = 1
+        most = min(most, self.budget.left)
         for leaf in leaves:
             kind = self.compiled.nodes[leaf][0]
             if kind == "load":
@@ -55,7 +69,8 @@ class Enumeration:
     def atom(self, atom: int) -> Table | None:
         """All values of an atom; None when some operation has no exact table."""
         if atom not in self._tables:
-            self._tables[atom] = self._compute(atom)
+            table = self._tables[atom] = self._compute(atom)
+            self.budget.left -= 0 if table is None else table.size
         return self._tables[atom]
 
     def form(self, form: Form) -> Table | None:
@@ -67,13 +82,17 @@ class Enumeration:
             if not factor:
                 continue
             part: Table | None = None
+            largest = abs(factor)
             for atom in self.compiled.terms[term]:
                 table = self.atom(atom)
                 if table is None:
                     return None
+                largest *= int(max(table.max(), -table.min()))
+                if largest >= _SAFE:
+                    return None
                 part = table if part is None else part * table
             assert part is not None
-            size += abs(factor) * int(max(part.max(), -part.min()))
+            size += largest
             if size >= _SAFE:
                 return None
             part = part * factor
@@ -106,7 +125,7 @@ def _apply(node: tuple[Any, ...], a: list[Any]) -> Any:
     kind = node[0]
     if kind == "wrap":
         bits, signed = node[2], node[3]
-        if bits >= 62:
+        if bits >= 63:
             return a[0] if signed or not (a[0] < 0).any() else None
         half = 1 << (bits - 1)
         return ((a[0] + half) & ((1 << bits) - 1)) - half if signed else a[0] & ((1 << bits) - 1)
