@@ -1,0 +1,5 @@
+"""``python -m tessera``: the command line without an installed script."""
+
+from tessera.cli.app import main
+
+main()

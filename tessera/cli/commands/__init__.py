@@ -1,0 +1,1 @@
+"""One file per verb: its options, and which parts it calls."""

@@ -1,0 +1,1 @@
+"""One file per output: plain results to text or JSON."""

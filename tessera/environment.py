@@ -1,0 +1,26 @@
+"""Every environment variable that Tessera reads, in one table; ``docs/environment.md`` shows the same, tested.
+
+No other file spells a variable's name: it asks for the constant here.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class EnvironmentVariable(NamedTuple):
+    """One variable: its name, what happens without it, and what it does in one sentence."""
+
+    name: str
+    default: str
+    meaning: str
+
+
+MATERIAL = EnvironmentVariable(
+    "TESSERA_MATERIAL",
+    "a folder beside the repository, where there is one",
+    "Folder of reference material for tests and benchmarks; what needs it is skipped where it does not exist.",
+)
+
+VARIABLES: tuple[EnvironmentVariable, ...] = (MATERIAL,)
+"""The table, in the order in which the documentation shows it."""

@@ -1,0 +1,56 @@
+"""Tables in the documentation that say what the code says. Tests compare them; ``python -m tests.documents`` writes
+them anew."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tessera.environment import VARIABLES
+from tessera.reasons import Reason
+from tests.material import ROOT
+
+Rows = list[list[str]]
+
+
+def reason_rows() -> Rows:
+    """The table of ``docs/reasons.md``."""
+    return [[f"`{reason.value}`", reason.kind.value, reason.meaning] for reason in Reason]
+
+
+def environment_rows() -> Rows:
+    """The table of ``docs/environment.md``."""
+    return [[f"`{variable.name}`", variable.default, variable.meaning] for variable in VARIABLES]
+
+
+TABLES = {"reasons.md": ("reason", reason_rows), "environment.md": ("variable", environment_rows)}
+"""By page: the heading of the table's first column, and what makes its rows."""
+
+
+def table_span(lines: list[str], first_heading: str) -> tuple[int, int]:
+    """Where the rows stand of the Markdown table whose first column is headed ``first_heading``."""
+    start = next(i for i, line in enumerate(lines) if line.startswith(f"| {first_heading} |")) + 2
+    end = start
+    while end < len(lines) and lines[end].startswith("|"):
+        end += 1
+    return start, end
+
+
+def table_rows(document: Path, first_heading: str) -> Rows:
+    """The cells of that table's rows, without the spaces around them."""
+    lines = document.read_text(encoding="utf-8").splitlines()
+    start, end = table_span(lines, first_heading)
+    return [[cell.strip() for cell in line.strip().strip("|").split(" | ")] for line in lines[start:end]]
+
+
+def write_tables() -> None:
+    """Put the code's rows into the pages."""
+    for page, (heading, rows) in TABLES.items():
+        document = ROOT / "docs" / page
+        lines = document.read_text(encoding="utf-8").splitlines()
+        start, end = table_span(lines, heading)
+        lines[start:end] = [f"| {' | '.join(row)} |" for row in rows()]
+        document.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write_tables()

@@ -1,0 +1,98 @@
+"""``pyproject.toml``, the lock files and the tree say the same."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from tests.material import ROOT
+
+METADATA = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+PINNED = re.compile(r"^([A-Za-z0-9._-]+)==([^\s;\\]+)", re.MULTILINE)
+
+
+def locked(extra: str) -> dict[str, set[str]]:
+    """Versions by name in a lock file; a name may have one per Python version."""
+    text = (ROOT / "requirements" / f"{extra}.lock").read_text(encoding="utf-8")
+    found: dict[str, set[str]] = {}
+    for name, version in PINNED.findall(text):
+        found.setdefault(canonicalize_name(name), set()).add(version)
+    return found
+
+
+def test_every_package_is_listed() -> None:
+    rooms = {name.partition(".")[0] for name in METADATA["tool"]["setuptools"]["packages"]}
+    folders = {p.parent.relative_to(ROOT).as_posix() for room in rooms for p in (ROOT / room).rglob("__init__.py")}
+    assert sorted(METADATA["tool"]["setuptools"]["packages"]) == sorted(f.replace("/", ".") for f in folders)
+
+
+def test_no_module_lies_outside_a_package() -> None:
+    for room in ("tessera", "ptxparse", "softgpu"):
+        orphans = [p for p in (ROOT / room).rglob("*.py") if not (p.parent / "__init__.py").exists()]
+        assert not orphans
+
+
+@pytest.mark.parametrize("extra", ["dev", "producers"])
+def test_lock_satisfies_the_requirements(extra: str) -> None:
+    project = METADATA["project"]
+    pins = locked(extra)
+    for text in (*project["dependencies"], *project["optional-dependencies"][extra]):
+        wanted = Requirement(text)
+        versions = pins.get(canonicalize_name(wanted.name), set())
+        assert versions, f"{wanted.name} is not locked: run python3 build.py lock"
+        assert all(wanted.specifier.contains(version) for version in versions), text
+
+
+@pytest.mark.parametrize("extra", ["dev", "producers"])
+def test_lock_has_hashes_and_names_no_index(extra: str) -> None:
+    text = (ROOT / "requirements" / f"{extra}.lock").read_text(encoding="utf-8")
+    assert "://" not in text
+    assert not [line for line in text.splitlines() if line.startswith("-")]
+    blocks = re.split(r"^(?=[A-Za-z0-9])", text, flags=re.MULTILINE)[1:]
+    assert len(blocks) == sum(len(versions) for versions in locked(extra).values())
+    assert all("--hash=sha256:" in block for block in blocks)
+
+
+def test_the_two_locks_agree() -> None:
+    dev, producers = locked("dev"), locked("producers")
+    assert {name: dev[name] for name in dev.keys() & producers.keys()} == {
+        name: producers[name] for name in dev.keys() & producers.keys()
+    }
+
+
+def test_continuous_integration_runs_the_documented_command_and_nothing_else() -> None:
+    lines = (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()
+    commands = [line for line in lines if line and not line.startswith("#")]
+    assert commands == ["set -euo pipefail", 'cd "$(dirname "$0")/.."', "exec python3 build.py test"]
+    assert (ROOT / ".ci" / "run").stat().st_mode & 0o100
+    assert "python3 build.py test" in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def tracked_texts() -> list[Path]:
+    """The files of the repository that people wrote (all of them where git cannot tell)."""
+    listing = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT, capture_output=True, text=True, check=False,
+    )
+    names = listing.stdout.splitlines() or [p.relative_to(ROOT).as_posix() for p in ROOT.rglob("*.py")]
+    return [ROOT / n for n in names if Path(n).suffix in {".py", ".md", ".toml", ".cu", ".json", ".lock", ""}]
+
+
+def test_no_file_holds_a_path_of_one_machine() -> None:
+    pattern = re.compile(r"(?<![\w.<])/(?:work|root|home/\w+|farm)/\w")
+    for path in tracked_texts():
+        if path.is_file() and path != Path(__file__).resolve():
+            found = pattern.search(path.read_text(encoding="utf-8", errors="replace"))
+            assert not found, f"{path.relative_to(ROOT)}: {found.group(0) if found else ''}"
+
+
+def test_sources_stay_small() -> None:
+    sources = [p for p in tracked_texts() if p.suffix == ".py" and p.is_file() and "generated" not in p.name]
+    lengths = {p.relative_to(ROOT).as_posix(): len(p.read_text(encoding="utf-8").splitlines()) for p in sources}
+    assert {path: lines for path, lines in lengths.items() if lines > 600} == {}
