@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from ptxparse.rewrite import Flattener
-from ptxparse.transfer import exclusive
-from ptxparse.values import ONE, Check, Graph, Sum, add, constant, constant_of
+from ptxparse.transfer import compare, exclusive
+from ptxparse.values import ONE, ZERO, Check, Graph, Sum, add, constant, constant_of
 
 Condition = tuple[Sum, bool]
 _DEEPEST = 64
@@ -58,6 +58,9 @@ def constraints(graph: Graph, flattener: Flattener, conditions: list[Condition])
                 work.append((node[1], truth, depth + 1))
                 work.append((node[2], truth, depth + 1))
                 continue
+            if kind == "lt" and not truth and not node[2] and (both := _no_sign_bit(graph, node[1])) is not None:
+                work.extend((value, False, depth + 1) for value in both)
+                continue
             if kind in ("lt", "eq"):
                 found = _relation(graph, flattener, kind, node[1], node[2], truth)
                 if found:
@@ -71,6 +74,17 @@ def constraints(graph: Graph, flattener: Flattener, conditions: list[Condition])
                     continue
         rest.append((value, truth))
     return Constraints(tuple(items), equivalent, false, tuple(rest))
+
+
+def _no_sign_bit(graph: Graph, value: Sum) -> tuple[Sum, Sum] | None:
+    """``a | b`` is not negative exactly when neither a nor b is: compilers test two numbers at once like that. Returns
+    what must both be false: a < 0 and b < 0."""
+    outer = _single(graph, value)
+    node = _single(graph, outer[1]) if outer is not None and outer[0] == "wrap" and outer[3] else None
+    if outer is None or node is None or node[0] != "or":
+        return None
+    one, two = (compare(graph, "lt", graph.wrap(_inner(graph, part), outer[2], True), ZERO) for part in node[1:])
+    return one, two
 
 
 def _single(graph: Graph, value: Sum) -> tuple[Any, ...] | None:

@@ -22,10 +22,12 @@ from ptxparse.model import (
     Vector,
 )
 from ptxparse.parser import mnemonic
+from ptxparse.transfer import width_of
 from tessera.reasons import Reason
 
 MOST_INSTRUCTIONS = 40_000
 MOST_CALLS = 4_000
+_MODULE_WIDE = ("global", "const")
 BUILTINS: dict[str, Reason] = {
     "vprintf": Reason.DEVICE_PRINTF,
     "__assertfail": Reason.DEVICE_ASSERT,
@@ -158,7 +160,8 @@ class _Inliner:
             if variable.space == "reg":
                 self.body.types[variable.name + suffix] = variable.type
         for variable in callee.variables:
-            self.body.variables[variable.name + suffix] = variable
+            name = variable.name if variable.space in _MODULE_WIDE else variable.name + suffix
+            self.body.variables[name] = variable
         for name, targets in callee.branch_targets.items():
             self.out_targets[name + suffix] = tuple(target + suffix for target in targets)
 
@@ -203,7 +206,7 @@ class _Inliner:
         slots: dict[str, set[tuple[int, int, str]]] = {}
         read: set[str] = set()
         for instruction in self.out:
-            if instruction.op.opcode != "mov":
+            if instruction.op.opcode not in ("mov", "cvt"):
                 read.update(o.name for o in instruction.operands if isinstance(o, Register))
                 continue
             for position, operand in enumerate(instruction.operands):
@@ -224,7 +227,7 @@ class _Inliner:
             moved[index] = len(out)
             out.append(instruction)
             target = instruction.operands[0] if instruction.operands else None
-            if instruction.op.opcode == "mov" and isinstance(target, Register):
+            if instruction.op.opcode in ("mov", "cvt") and isinstance(target, Register):
                 for name in overlaps.get(target.name, ()):
                     unknown = Register(f"%unknown{len(out)}")
                     out.append(Instruction(mnemonic("mov.b64"), (Register(name), unknown), instruction.line))
@@ -259,7 +262,8 @@ def _renamed(operand: Operand, suffix: str, function: Function) -> Operand:
         return Register(operand.name + suffix)
     if isinstance(operand, Symbol):
         local = operand.name in function.labels or operand.name in function.branch_targets or any(
-            v.name == operand.name for v in function.variables + function.parameters + function.results
+            v.name == operand.name and v.space not in _MODULE_WIDE
+            for v in function.variables + function.parameters + function.results
         )
         return Symbol(operand.name + suffix, operand.offset) if local else operand
     if isinstance(operand, Address):
@@ -298,6 +302,20 @@ def _through_registers(instruction: Instruction, body: Body) -> list[Instruction
         register = Register(f"{name}+{address.base.offset + address.offset + number * width}.{width}")
         body.types.setdefault(register.name, f"b{width * 8}")
         operands = (register, item) if op.opcode == "st" else (item, register)
-        moves.append(Instruction(mnemonic(f"mov.b{width * 8}"), operands, instruction.line, instruction.predicate,
+        text = _move(kind, width * 8, item, op.opcode == "st", body)
+        moves.append(Instruction(mnemonic(text), operands, instruction.line, instruction.predicate,
                                  instruction.negated))
     return moves
+
+
+def _move(kind: str, width: int, item: Operand, is_store: bool, body: Body) -> str:
+    """The move that a ``ld.param`` or ``st.param`` of one value amounts to. A register wider than the type holds the
+    extended number after a load, and gives its low bits to a store."""
+    declared = body.register_type(item.name) if isinstance(item, Register) else None
+    held = width_of(declared) if declared is not None else 32 if width < 16 else width
+    if held == width or kind[0] == "f":
+        return f"mov.b{width}"
+    if is_store:
+        return f"cvt.u{width}.u{held}"
+    sign = "s" if kind[0] == "s" else "u"
+    return f"cvt.{sign}{held}.{sign}{width}"

@@ -453,7 +453,7 @@ class Walk:
         return alternatives(self.graph, tuple((self._word(slot.offset + w, size, signed), ()) for w in words))
 
     def _note_partial_read(self, instruction: Instruction, address: Sum) -> None:
-        """Reads of parameters other than whole words of 8 bytes: should they hold a pointer, its parts go unfollowed."""
+        """Reads of parameters other than whole words of 8 bytes: if one holds a pointer, its parts go unfollowed."""
         slot, offset = self._slot(address)
         modifiers = instruction.op.modifiers
         if slot is None or (modifiers and modifiers[-1] in ("u64", "s64", "b64")):

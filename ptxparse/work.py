@@ -84,8 +84,8 @@ class WorkBuilder:
         size = float(accessed_bytes(instruction.op))
         if fragment(instruction.op) is not None:
             # A fragment's registers hold some elements twice; each is loaded as often as it is held.
-            held = instruction.operands[0 if row.effect is Effect.MATRIX_LOAD else 1]
-            size = 4.0 * len(registers_in(held))
+            position = 0 if row.effect is Effect.MATRIX_LOAD else 1
+            size = 4.0 * sum(len(registers_in(held)) for held in instruction.operands[position:position + 1])
         elif not size and len(instruction.operands) > 2 and isinstance(instruction.operands[2], Immediate):
             size = float(instruction.operands[2].value)
         if row.effect in _READS:

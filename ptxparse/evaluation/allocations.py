@@ -35,5 +35,11 @@ class Allocations:
         found = self.items[position]
         return found if address < found.address + found.size else None
 
+    def ending_at(self, address: int) -> Allocation | None:
+        """The allocation whose last byte is just before ``address``: a pointer may stand at its end."""
+        position = bisect_right(self._starts, address - 1) - 1
+        found = self.items[position] if position >= 0 else None
+        return found if found is not None and found.address + found.size == address else None
+
     def by_id(self, identity: object) -> Allocation | None:
         return self._by_id.get(identity)

@@ -25,6 +25,7 @@ class Amount(NamedTuple):
     data_dependent: bool
 
 
+_MOST = 10**300
 _NONE = Amount(0, 0, 0, False)
 
 
@@ -59,6 +60,8 @@ def _executions(scope: Scope, work: Work, guards: tuple[LimitForm, ...], threads
     loaded = any(_is_memory(scope, term) for c in known for term in c.terms)
     endless = [counter for counter, (_, high) in boxes.items() if unbounded(high)]
     full = threads * prod(high + 1 for counter, (_, high) in boxes.items() if counter not in endless)
+    if full > _MOST:
+        return Amount(inf, 0, inf, False)
     cuts, finished = _without_finished_loops(scope, known, frozenset(counters))
     repeats, steady = _repeats(scope, work, known)
     share, exact = _share(scope, cuts, repeats)

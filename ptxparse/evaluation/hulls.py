@@ -196,10 +196,9 @@ def _access(scope: Scope, number: int, access: Access, kind: str) -> tuple[list[
         return [Hull(kind, _NOWHERE, 0, 0, False, False)], None
     if low > high:
         return [], None
-    exact = certain and scope.listed(terms) and not any(
-        compiled.nodes[leaf][0] in ("unknown", "load", "symbol")
-        for t in {*terms, *(t for c in known for t in c.terms)} for leaf in compiled.term_leaves[t]
-    )
+    decisive = {*terms, *(t for c in known for t in c.terms)}
+    leaves = {leaf for t in decisive for leaf in compiled.term_leaves[t]}
+    exact = certain and scope.listed(terms) and all(map(scope.is_known, leaves))
     found = []
     for spans in _spans(access.spans, high - low):
         first, last = low + spans[0][0], high + spans[-1][1]

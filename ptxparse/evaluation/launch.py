@@ -124,7 +124,7 @@ class Evaluator:
         pointers: dict[int, tuple[int, Allocation]] = {}
         for word in self.words:
             value = int.from_bytes(params[word:word + 8], "little")
-            allocation = allocations.find(value)
+            allocation = allocations.find(value) or allocations.ending_at(value)
             if allocation is not None:
                 pointers[word] = (value, allocation)
         pinned = dict.fromkeys(reason for reason, _ in program.pinned)
@@ -144,8 +144,13 @@ class Evaluator:
                 self._global_range(hull, module_globals, allocations, ranges)
             elif hull.base.word in pointers:
                 value, allocation = pointers[hull.base.word]
-                displacement = value - allocation.address if hull.base.word in self.movable else -allocation.address
-                ranges.append(_range(hull, allocation.id, allocation.size, displacement))
+                origin = value if hull.base.word in self.movable else 0
+                ranges.append(_range(hull, allocation.id, allocation.size, origin - allocation.address))
+                before = allocations.ending_at(value) if value == allocation.address else None
+                if before is not None and not (hull.bounded and ranges[-1].hi - ranges[-1].lo == hull.hi - hull.lo):
+                    # The pointer may just as well stand at the end of the allocation before.
+                    ranges[-1] = _maybe(ranges[-1])
+                    ranges.append(_maybe(_range(hull, before.id, before.size, origin - before.address)))
             else:
                 return Evaluation((), Reason.UNKNOWN_BASE, tuple(pinned))
         movable = tuple(word for word in pointers if word not in self.escaping)
@@ -240,6 +245,10 @@ def _pieces(known: Sequence[Known], allocations: Allocations) -> Iterable[Piece]
         if allocation is not None:
             first, last = allocation.address, allocation.address + allocation.size
             yield Piece(first + low, bytes(data)[:max(last - first - low, 0)], first, last)
+
+
+def _maybe(found: Range) -> Range:
+    return found._replace(kind="MAYW" if found.kind == "MUSTW" else found.kind, exact=False)
 
 
 def _range(hull: Hull, identity: object, size: int, displacement: int) -> Range:

@@ -184,6 +184,14 @@ class Scope:
             groups = [*separate, (leaves, members)]
         return [members for _, members in groups]
 
+    def is_known(self, leaf: int) -> bool:
+        """Whether a leaf is an index, or a load whose bytes are known."""
+        kind = self.compiled.nodes[leaf][0]
+        if kind == "load":
+            listed = bool(self.contents) and self.enumerated.can(self.compiled.leaves[leaf], MOST_POINTS)
+            return listed and self.enumerated.atom(leaf) is not None
+        return kind not in ("unknown", "symbol")
+
     def listed(self, terms: Terms) -> bool:
         """Whether bounds of the terms come from their values one by one, not from operations on intervals."""
         return all(self._simple(group) or self.table({t: terms[t] for t in group}) is not None
