@@ -32,7 +32,8 @@ class ProgramCache:
 
     def _read(self, entry: Path) -> list[AccessProgram] | None:
         try:
-            return [program_from_plain(plain) for plain in json.loads(entry.read_text(encoding="utf-8"))]
+            stored = json.loads(entry.read_text(encoding="utf-8"))
+            return [program_from_plain(plain) for plain in stored] if isinstance(stored, list) else None
         except (OSError, ValueError, TypeError, ProgramFormatError):
             return None
 

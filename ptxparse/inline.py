@@ -40,6 +40,7 @@ BUILTINS: dict[str, Reason] = {
 @dataclass(slots=True)
 class Body:
     """A kernel after inlining; ``problems`` are (reason, line) that make it opaque, ``pins`` those that pin it.
+    ``bindings`` are the identities of the moves that pass parameters; they are no work.
     ``copies`` are the functions whose registers carry the suffix ``@number``.
     ``lost`` names registers that stand for bytes of a call's parameters and are not read as they are written.
     """
@@ -53,6 +54,7 @@ class Body:
     problems: list[tuple[Reason, int]] = field(default_factory=list)
     pins: list[tuple[Reason, int]] = field(default_factory=list)
     lost: set[str] = field(default_factory=set)
+    bindings: set[int] = field(default_factory=set)
     copies: dict[str, Function] = field(default_factory=dict)
 
     def register_type(self, name: str) -> str | None:
@@ -305,6 +307,7 @@ def _through_registers(instruction: Instruction, body: Body) -> list[Instruction
         text = _move(kind, width * 8, item, op.opcode == "st", body)
         moves.append(Instruction(mnemonic(text), operands, instruction.line, instruction.predicate,
                                  instruction.negated))
+    body.bindings.update(map(id, moves))
     return moves
 
 

@@ -345,6 +345,16 @@ class Loops:
         checks = frozenset(Check(shift(c.value), c.low, c.high) for c in constraint.checks)
         return Constraint(shift(constraint.value), constraint.relation, checks)
 
+    def _is_linear(self, value: Sum, counter: int) -> bool:
+        """Whether a counter occurs in a sum only as a factor of its own, once in a product."""
+        for product, _ in value:
+            if product.count(counter) > 1:
+                return False
+            others = tuple(atom for atom in product if atom != counter)
+            if counter in self.leaves(((others, 1),)):
+                return False
+        return True
+
     def _last(self, number: int, stay: Constraint) -> Sum | None:
         """First k >= 0 at which ``a k + r <= 0`` fails: max(0, floor(-r / a) + 1), for a constant a > 0."""
         counter = self.facts[number].counter
@@ -364,6 +374,8 @@ class Loops:
         else:
             return None
         last = self.graph.maximum(add(quotient, ONE), ZERO)
+        if not all(self._is_linear(check.value, counter) for check in stay.checks):
+            return None
         # What is checked of the tests is linear in k, so its first and last values bound it.
         checks = {
             Check(self._substitute({counter: end})(check.value), check.low, check.high)

@@ -240,6 +240,9 @@ class Graph:
         low, high = self.bounds(rest)
         if low >= 0 and high < unit:
             return whole
+        quotient = self._exact_division(rest, count)
+        if quotient is not None:
+            return add(whole, quotient)
         common = 0
         for _, c in rest:
             common |= c
@@ -255,10 +258,7 @@ class Graph:
             node = self.nodes[rest[0][0][0]]
             if node[0] == "shift_right":
                 return add(whole, self.shift_right(node[1], node[2] + count))  # type: ignore[arg-type, operator]
-        quotient = self._exact_division(rest, count)
-        if quotient is None:
-            quotient = self.derived(("shift_right", rest, count), low, high, rest)
-        return add(whole, quotient)
+        return add(whole, self.derived(("shift_right", rest, count), low, high, rest))
 
     def _exact_division(self, value: Sum, count: int) -> Sum | None:
         """``(m * x) >> count`` as compilers write x / d: recognised when it equals floor(x / d) for all 0 <= x < 2^N

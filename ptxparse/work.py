@@ -72,7 +72,7 @@ class WorkBuilder:
         _add(self.found.setdefault(key, {}), amounts)
 
     def _amounts(self, index: int, instruction: Instruction, row: Opcode | None) -> dict[str, float]:
-        if row is None:
+        if row is None or id(instruction) in self.walk.body.bindings:
             return {}
         if row.effect not in _READS and row.effect not in _WRITES:
             return _operations(instruction.op.text)

@@ -191,7 +191,7 @@ def _group_digits(scope: Scope, terms: Terms) -> list[Digit] | None:
     compiled = scope.compiled
     if any(compiled.nodes[leaf][0] in _MEMORY for term in terms for leaf in compiled.term_leaves[term]):
         return None
-    if len(terms) == 1 and compiled.plain[next(iter(terms))]:
+    if len(terms) == 1 and scope.is_free(next(iter(terms))):
         ((term, coefficient),) = terms.items()
         low, high = scope.term(term)
         return None if unbounded(high) else [(abs(coefficient), high - low + 1)]

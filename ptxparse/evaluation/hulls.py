@@ -185,7 +185,7 @@ def _access(scope: Scope, number: int, access: Access, kind: str) -> tuple[list[
             return [], None
         sound = all(scope.check(*check, known) for check in compiled.access_checks[number])
         terms, constant = scope.numbers(compiled.offsets[number])
-        if known and not all(compiled.plain[t] for t in terms):
+        if not all(compiled.plain[t] for t in {*terms, *(t for c in known for t in c.terms)}) and known:
             scope = scope.copy()
             scope.admit(terms, known)
         high = scope.upper(terms, constant, known)

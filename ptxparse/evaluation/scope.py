@@ -50,6 +50,7 @@ class Scope:
         self.contents = contents
         self.masks: list[tuple[frozenset[int], npt.NDArray[np.bool_]]] = []
         self.absorbed: list[Constraint] = []
+        self.masked: frozenset[int] = frozenset()
         self._atoms: dict[int, Box] = {}
         self._terms: dict[int, Box] = {}
         self._tables: dict[int, npt.NDArray[np.int64] | None] = {}
@@ -145,7 +146,7 @@ class Scope:
         rest: list[int] = []
         for term, coefficient in terms.items():
             if coefficient:
-                if plain[term]:
+                if plain[term] and (not self.masked or self.compiled.terms[term][0] not in self.masked):
                     low, high = self.term(term)
                     total += coefficient * (high if coefficient > 0 else low)
                 else:
@@ -166,7 +167,11 @@ class Scope:
         return total
 
     def _simple(self, group: list[int]) -> bool:
-        return len(group) == 1 and self.compiled.plain[group[0]]
+        return len(group) == 1 and self.is_free(group[0])
+
+    def is_free(self, term: int) -> bool:
+        """Whether a term is an index by itself, of which no mask takes values away."""
+        return self.compiled.plain[term] and self.compiled.terms[term][0] not in self.masked
 
     def groups(self, terms: Iterable[int]) -> list[list[int]]:
         """Terms put together that share a leaf."""
@@ -217,12 +222,16 @@ class Scope:
         """Leave out of the tables that ``terms`` need the points that break a constraint on the same leaves."""
         for group in self.groups([t for t, c in terms.items() if c]):
             leaves = frozenset().union(*(self.compiled.term_leaves[t] for t in group))
-            if self._simple(group) or not self.enumerated.can(leaves, MOST_POINTS):
+            if not self.enumerated.can(leaves, MOST_POINTS):
                 continue
             inside = [c for c in constraints if all(self.compiled.term_leaves[t] <= leaves for t in c.terms)]
+            if all(map(self.is_free, [*group, *(t for c in inside for t in c.terms)])):
+                # Nothing but indices by themselves: corners and constraints say all there is to say.
+                continue
             joint = self._mask(inside)
             if joint is not None:
                 self.masks.append((leaves, joint))
+                self.masked |= leaves
                 self.absorbed += inside
 
     def possible(self, constraints: list[Constraint]) -> bool:
