@@ -7,7 +7,15 @@ from functools import cache
 from ptxparse.accesses import AccessBuilder
 from ptxparse.conditions import Condition
 from ptxparse.model import Immediate, Instruction
-from ptxparse.opcodes import Effect, Opcode, accessed_bytes, fragment, operation_count
+from ptxparse.opcodes import (
+    Effect,
+    Opcode,
+    accessed_bytes,
+    fragment,
+    matrix_shape,
+    multiplicand,
+    operation_count,
+)
 from ptxparse.parser import mnemonic
 from ptxparse.program import Limit, Work
 from ptxparse.relevance import space_of
@@ -97,7 +105,12 @@ class WorkBuilder:
 
 @cache
 def _operations(text: str) -> dict[str, float]:
-    kind, operations = operation_count(mnemonic(text))
+    op = mnemonic(text)
+    kind, operations = operation_count(op)
+    shape = matrix_shape(op)
+    if kind == "tensor" and shape is not None:
+        # Rates of tensor cores depend on the shape and the type of what they multiply.
+        kind = f"tensor.m{shape.m}n{shape.n}k{shape.k}.{multiplicand(op)}"
     return {kind: operations} if operations else {}
 
 

@@ -54,18 +54,17 @@ class Scope:
         self._atoms: dict[int, Box] = {}
         self._terms: dict[int, Box] = {}
         self._tables: dict[int, npt.NDArray[np.int64] | None] = {}
-        self.budget = budget if budget is not None else tables.Budget()
-        self.enumerated = tables.Enumeration(compiled, values, boxes, contents, self.budget)
+        self.enumerated = tables.Enumeration(compiled, values, boxes, contents, budget)
 
     def copy(self) -> Scope:
         """A scope of its own for the same launch, for masks that hold in one place only."""
-        return Scope(self.compiled, self.values, self.boxes, self.contents, self.budget)
+        return Scope(self.compiled, self.values, self.boxes, self.contents, self.enumerated.budget)
 
     def narrowed(self, boxes: dict[int, Box]) -> Scope:
         """The same launch with some leaves bounded more tightly."""
         if not boxes:
             return self
-        return Scope(self.compiled, self.values, {**self.boxes, **boxes}, self.contents, self.budget)
+        return Scope(self.compiled, self.values, {**self.boxes, **boxes}, self.contents, self.enumerated.budget)
 
     def numbers(self, form: Form) -> tuple[Terms, int]:
         """The form's coefficients and constant as numbers, zero terms left out, terms of known value folded in."""

@@ -31,9 +31,10 @@ class Enumeration:
     """Tables of atoms for given boxes of the leaves; each leaf gets an axis of its own, so tables broadcast."""
 
     def __init__(
-        self, compiled: Compiled, values: list[int], boxes: dict[int, Box], contents: Contents, budget: Budget
+        self, compiled: Compiled, values: list[int], boxes: dict[int, Box], contents: Contents,
+        budget: Budget | None = None,
     ) -> None:
-        self.budget = budget
+        self.budget = Budget() if budget is None else budget
         self.compiled = compiled
         self.values = values
         self.boxes = boxes

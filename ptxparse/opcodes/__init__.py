@@ -6,7 +6,7 @@ instruction are asked through the functions here; all of them answer from a cach
 
 from __future__ import annotations
 
-from ptxparse.opcodes.counting import MatrixShape, matrix_shape, operation_count
+from ptxparse.opcodes.counting import MatrixShape, matrix_shape, multiplicand, operation_count
 from ptxparse.opcodes.lookup import OPCODES, lookup, unknown_modifiers
 from ptxparse.opcodes.properties import (
     is_contractible,
@@ -37,6 +37,7 @@ __all__ = [
     "is_special",
     "lookup",
     "matrix_shape",
+    "multiplicand",
     "operation_count",
     "size_operand",
     "unknown_modifiers",

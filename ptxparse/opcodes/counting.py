@@ -74,3 +74,17 @@ def _operation_count(text: str) -> tuple[str, float]:
     if row.kind is Kind.FLOAT:
         return _CLASSES.get(type_, "integer"), count
     return row.kind.value, count
+
+
+_MULTIPLICANDS = frozenset({
+    "f16", "bf16", "tf32", "f32", "f64", "s8", "u8", "s4", "u4", "b1", "s32", "e4m3", "e5m2", "e3m2", "e2m3", "e2m1",
+})
+
+
+def multiplicand(mnemonic: Mnemonic) -> str:
+    """Type of the elements that an ``mma``, ``wmma.mma`` or ``wgmma`` multiplies, without its dot.
+
+    The types are written D, A, B and C, or D, A and B; ``wmma.mma`` on f16 writes only D and C (PTX manual 9.7.15).
+    """
+    types = [word for word in mnemonic.modifiers if word in _MULTIPLICANDS]
+    return types[1] if len(types) > 2 else "f16"
