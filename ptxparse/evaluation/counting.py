@@ -69,7 +69,8 @@ def _executions(scope: Scope, work: Work, guards: tuple[LimitForm, ...], threads
     exact = exact and steady and work.whole and not (finished or endless or left_early or work.endless)
     exact = exact and len(known) == len(guards) - _void(scope, guards, known)
     if exact:
-        return Amount(expected, expected, expected, False)
+        whole = float(round(expected))
+        return Amount(whole, whole, whole, False)
     open_ended = bool(endless) or work.endless
     return Amount(expected, 0, inf if open_ended else full, open_ended or left_early or loaded or not work.whole)
 
@@ -118,6 +119,9 @@ def _repeats(scope: Scope, work: Work, known: list[Constraint]) -> tuple[list[tu
             steady = steady and all(scope.check(*check, known) for check in limit.checks)
             constraint = Constraint(terms, constant)
             if _holds_other_counters(compiled, constraint, counters):
+                steady = False
+            elif terms.get(compiled.term_of(bound.counter), 0) < 0 and len(terms) > 1:
+                # A test that may fail at first and hold later: what comes later does not happen.
                 steady = False
             elif set(terms) - {compiled.term_of(bound.counter)}:
                 found.append((bound.counter, constraint))

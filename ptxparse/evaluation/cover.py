@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,13 +16,21 @@ Spans = tuple[tuple[int, int], ...]
 _MEMORY = ("unknown", "load", "symbol")
 
 
-def covered(scope: Scope, terms: Terms, spans: Spans, constraints: list[Constraint]) -> int:
-    """Length of the run that the bytes of ``spans`` around all values of ``terms`` form; 0 when it has gaps or cannot
-    be told.
+class Factor(NamedTuple):
+    """An independent part of a sum, of which it takes both ends, ``extent`` apart. ``digits`` are its values; None when
+    they are no sum of arithmetic sequences."""
+
+    extent: int
+    digits: list[Digit] | None
+
+
+def factors(scope: Scope, terms: Terms, constraints: list[Constraint]) -> list[Factor] | None:
+    """The sum taken apart into independent factors; None when the constraints do not allow to say so.
 
     A constraint is accounted for if it holds everywhere, if the tables leave out what breaks it, if it is about
     indices that the objective does not depend on (then it must be possible to satisfy), or if the sum it bounds is a
-    part of the objective by itself: that part then is one digit, cut off at the bound. Any other makes the answer 0.
+    part of the objective by itself: that part then is one factor, cut off at the bound. With any other, nothing is
+    said.
     """
     remaining = dict(terms)
     active = [c for c in constraints if c not in scope.absorbed and c.constant + scope.highest(c.terms) > 0]
@@ -30,22 +38,38 @@ def covered(scope: Scope, terms: Terms, spans: Spans, constraints: list[Constrai
     used = parts.of(remaining)
     foreign = [c for c in active if not parts.of(c.terms) & used]
     if not _satisfiable(scope, parts, foreign):
-        return 0
+        return None
     cuts: dict[tuple[tuple[int, int], ...], list[Constraint]] = {}
     for constraint in active:
         if constraint not in foreign:
             cuts.setdefault(_direction(constraint.terms), []).append(constraint)
-    digits: list[Digit] = []
+    found: list[Factor] = []
     parted: frozenset[object] = frozenset()
     for cut in cuts.values():
         below = parts.of(cut[0].terms)
-        digit = None if below & parted else _cut_digit(scope, parts, remaining, cut)
-        if digit is None:
-            return 0
+        factor = None if below & parted else _cut_factor(scope, parts, remaining, cut)
+        if factor is None:
+            return None
         parted |= below
-        digits.append(digit)
-    found = None if parts.of(remaining) & parted else _digits(scope, parts, remaining)
-    return 0 if found is None else run_length(digits + found, spans)
+        found.append(factor)
+    rest = None if parts.of(remaining) & parted else _factors(scope, parts, remaining)
+    return None if rest is None else found + rest
+
+
+def covered(scope: Scope, terms: Terms, spans: Spans, constraints: list[Constraint]) -> int:
+    """Length of the run that the bytes of ``spans`` around all values of a sum form; 0 when it has gaps or cannot be
+    told."""
+    return run_of(factors(scope, terms, constraints), spans)
+
+
+def run_of(found: list[Factor] | None, spans: Spans) -> int:
+    """The same from the sum's factors."""
+    digits: list[Digit] = []
+    for factor in found or ():
+        if factor.digits is None:
+            return 0
+        digits += factor.digits
+    return 0 if found is None else run_length(digits, spans)
 
 
 class _Parts:
@@ -119,27 +143,38 @@ class _Parts:
 
 def _satisfiable(scope: Scope, parts: _Parts, constraints: list[Constraint]) -> bool:
     """Whether some choice of indices satisfies all the constraints; no when that cannot be told."""
-    together: dict[int, int] = {}
-    for constraint in constraints:
-        together = {**together, **constraint.terms}
-    for group in parts.groups(together):
-        below = parts.of(group)
-        own = [c for c in constraints if parts.of(c.terms) <= below]
-        if any(scope.compiled.nodes[leaf][0] in _MEMORY for t in group for leaf in scope.compiled.term_leaves[t]):
-            return False
-        if all(len(c.terms) == 1 for c in own) and len(group) == 1:
-            low, high = scope.term(next(iter(group)))
-            for constraint in own:
-                slope = next(iter(constraint.terms.values()))
-                if slope > 0:
-                    high = min(high, -constraint.constant // slope)
-                else:
-                    low = max(low, -(constraint.constant // slope))
-            if low > high or not all(scope.compiled.plain[t] for t in group):
-                return False
-        elif not scope.possible(own):
+    pending = list(constraints)
+    while pending:
+        together = [pending.pop()]
+        below = parts.of(together[0].terms)
+        grown = True
+        while grown:
+            joined = [c for c in pending if parts.of(c.terms) & below]
+            grown = bool(joined)
+            for constraint in joined:
+                pending.remove(constraint)
+                together.append(constraint)
+                below |= parts.of(constraint.terms)
+        if not _possible(scope, together):
             return False
     return True
+
+
+def _possible(scope: Scope, together: list[Constraint]) -> bool:
+    terms = {term for constraint in together for term in constraint.terms}
+    term = next(iter(terms))
+    if len(terms) > 1 or not scope.is_free(term):
+        return scope.possible(together)
+    if scope.compiled.nodes[scope.compiled.terms[term][0]][0] in _MEMORY:
+        return False
+    low, high = scope.term(term)
+    for constraint in together:
+        slope = constraint.terms[term]
+        if slope > 0:
+            high = min(high, -constraint.constant // slope)
+        else:
+            low = max(low, -(constraint.constant // slope))
+    return low <= high
 
 
 def _direction(terms: Terms) -> tuple[tuple[int, int], ...]:
@@ -149,18 +184,18 @@ def _direction(terms: Terms) -> tuple[tuple[int, int], ...]:
     return tuple((t, c * sign) for t, c in items)
 
 
-def _cut_digit(scope: Scope, parts: _Parts, remaining: Terms, cut: list[Constraint]) -> Digit | None:
-    """The part of the objective that the constraints bound, as one digit; removed from ``remaining``."""
+def _cut_factor(scope: Scope, parts: _Parts, remaining: Terms, cut: list[Constraint]) -> Factor | None:
+    """The part of the objective that the constraints bound, as one factor; removed from ``remaining``."""
     part = dict(_direction(cut[0].terms))
-    factors = set()
+    scales = set()
     for term, coefficient in part.items():
         have = remaining.get(term, 0)
         if have % coefficient:
             return None
-        factors.add(have // coefficient)
-    if len(factors) != 1 or 0 in factors:
+        scales.add(have // coefficient)
+    if len(scales) != 1 or 0 in scales:
         return None
-    factor = factors.pop()
+    scale = scales.pop()
     low, high = -scope.highest({t: -c for t, c in part.items()}), scope.highest(part)
     for constraint in cut:
         first = next(iter(part))
@@ -168,38 +203,43 @@ def _cut_digit(scope: Scope, parts: _Parts, remaining: Terms, cut: list[Constrai
             high = min(high, -constraint.constant)
         else:
             low = max(low, constraint.constant)
-    digits = _digits(scope, parts, part)
-    if digits is None or not run_length(digits, ((0, 1),)):
+    inner = _factors(scope, parts, part)
+    # Only of a part that takes every value is it known what remains when it is cut off.
+    if inner is None or not run_of(inner, ((0, 1),)):
         return None
     for term in part:
         del remaining[term]
-    return (abs(factor), max(high - low + 1, 0))
+    return Factor(abs(scale) * (high - low), [(abs(scale), max(high - low + 1, 0))])
 
 
-def _digits(scope: Scope, parts: _Parts, terms: Terms) -> list[Digit] | None:
-    """The sum's values as digits, each group of dependent terms by itself; None when some have no such form."""
-    digits: list[Digit] = []
+def _factors(scope: Scope, parts: _Parts, terms: Terms) -> list[Factor] | None:
+    """Each group of dependent terms by itself; None when the values of one are not known."""
+    found: list[Factor] = []
     for group in parts.groups(terms):
-        found = _group_digits(scope, group)
-        if found is None:
+        factor = _factor(scope, group)
+        if factor is None:
             return None
-        digits += found
-    return digits
+        found.append(factor)
+    return found
 
 
-def _group_digits(scope: Scope, terms: Terms) -> list[Digit] | None:
+def _factor(scope: Scope, terms: Terms) -> Factor | None:
     compiled = scope.compiled
-    if any(compiled.nodes[leaf][0] in _MEMORY for term in terms for leaf in compiled.term_leaves[term]):
+    if not all(scope.is_known(leaf) for term in terms for leaf in compiled.term_leaves[term]):
         return None
     if len(terms) == 1 and scope.is_free(next(iter(terms))):
         ((term, coefficient),) = terms.items()
         low, high = scope.term(term)
-        return None if unbounded(high) else [(abs(coefficient), high - low + 1)]
+        step = abs(coefficient)
+        return None if unbounded(high) else Factor(step * (high - low), [(step, high - low + 1)])
     try:
         table = scope.table(terms)
     except Infeasible:
         return None
-    return None if table is None else _digits_of(np.unique(table))
+    if table is None:
+        return None
+    values = np.unique(table)
+    return Factor(int(values[-1] - values[0]), _digits_of(values))
 
 
 def _digits_of(values: npt.NDArray[np.int64]) -> list[Digit] | None:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from ptxparse.evaluation.compiled import Compiled, Launch, LimitForm
 from ptxparse.evaluation.contents import Contents
-from ptxparse.evaluation.cover import Spans, covered
+from ptxparse.evaluation.cover import Spans, factors, run_of
 from ptxparse.evaluation.scope import Box, Constraint, Infeasible, Scope, Terms, unbounded
 from ptxparse.program import Access, Base
 from ptxparse.values import INFINITY
@@ -75,11 +75,12 @@ def _together(stores: list[_Store], base: Base) -> list[Hull]:
     """What stores that differ by a constant surely write between them: rows, say, of one tile."""
     scope, terms, _, _, known = stores[0]
     spans = sorted({(low + s.constant, high + s.constant) for s in stores for low, high in s.spans})
+    taken = factors(scope, terms, known)
     low, high = scope.lower(terms, 0, known), scope.upper(terms, 0, known)
     found = []
     for group in _spans(tuple(spans), high - low):
         first, last = low + group[0][0], high + group[-1][1]
-        if covered(scope, terms, group, known) == last - first:
+        if run_of(taken, group) == last - first:
             found.append(Hull("MUSTW", base, first, last, True, True))
     return found
 
@@ -142,11 +143,9 @@ def _most_iterations(scope: Scope, limit: LimitForm, counter: int, known: list[C
             return None
         else:
             rest[term] = -coefficient
-    if not terms and constant > 0:
-        # A test that fails for all threads and iterations: the loop runs once.
-        return 0
     if slope <= 0:
-        return None
+        # A test that holds more and more: if it fails at first, it fails for all.
+        return 0 if not rest and slope + constant > 0 else None
     highest = scope.upper(rest, -constant, known)
     return None if unbounded(highest) else max(highest // slope, 0)
 
@@ -196,14 +195,13 @@ def _access(scope: Scope, number: int, access: Access, kind: str) -> tuple[list[
         return [Hull(kind, _NOWHERE, 0, 0, False, False)], None
     if low > high:
         return [], None
-    decisive = {*terms, *(t for c in known for t in c.terms)}
-    leaves = {leaf for t in decisive for leaf in compiled.term_leaves[t]}
-    exact = certain and scope.listed(terms) and all(map(scope.is_known, leaves))
+    taken = factors(scope, terms, known) if certain else None
+    exact = taken is not None and sum(factor.extent for factor in taken) == high - low
     found = []
     for spans in _spans(access.spans, high - low):
         first, last = low + spans[0][0], high + spans[-1][1]
         # A run as long as the hull that holds it is the hull.
-        sure = certain and access.kind == "W" and covered(scope, terms, spans, known) == last - first
+        sure = access.kind == "W" and run_of(taken, spans) == last - first
         found.append(Hull("MUSTW" if sure else kind, _NOWHERE, first, last, True, exact))
     partly = certain and access.kind == "W" and any(hull.kind != "MUSTW" for hull in found)
     return found, _Store(scope, terms, constant, access.spans, known) if partly else None

@@ -196,11 +196,6 @@ class Scope:
             return listed and self.enumerated.atom(leaf) is not None
         return kind not in ("unknown", "symbol")
 
-    def listed(self, terms: Terms) -> bool:
-        """Whether bounds of the terms come from their values one by one, not from operations on intervals."""
-        return all(self._simple(group) or self.table({t: terms[t] for t in group}) is not None
-                   for group in self.groups([t for t, c in terms.items() if c]))
-
     def table(self, terms: Terms) -> npt.NDArray[np.int64] | None:
         """All values of a sum of terms over the leaves they depend on; None when those cannot be enumerated."""
         leaves = frozenset().union(*(self.compiled.term_leaves[t] for t in terms))
@@ -339,7 +334,9 @@ class Scope:
                 if constant > 0:
                     raise Infeasible
                 return None
-            return Constraint(terms, constant)
+            # The sum moves in steps of the coefficients' common divisor.
+            step = gcd(*terms.values())
+            return Constraint(terms, -(-constant // step) * step)
         if not terms:
             if not constant:
                 raise Infeasible

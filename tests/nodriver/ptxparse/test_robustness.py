@@ -32,20 +32,31 @@ PIECES = [
 
 
 def outcome(text: str) -> Module | PtxError:
-    """Parse within the time allowed; check what an error says about itself."""
+    """Parse within the time allowed; check what an error says about itself. A slow text is slow every time: what took
+    too long is tried again, so that a collection of garbage that others made does not count."""
     allowed = START_UP + SECONDS_PER_MEGABYTE * len(text) / 1e6
+    found, took = timed(text)
+    for _ in range(2):
+        if took > allowed:
+            took = min(took, timed(text)[1])
+    assert took <= allowed, f"{took:.2f} s for {len(text)} characters"
+    if isinstance(found, PtxError):
+        error = found
+        assert 1 <= error.line <= text.count("\n") + 1
+        assert error.column >= 1
+        assert error.expected and str(error).startswith("mutant.ptx:")
+        str(error).encode("utf-8")
+    return found
+
+
+def timed(text: str) -> tuple[Module | PtxError, float]:
+    """The outcome of parsing and the processor time it took, in seconds."""
     begin = time.process_time()
     try:
         found: Module | PtxError = parse(text, "mutant.ptx")
     except PtxError as error:
         found = error
-        assert 1 <= error.line <= text.count("\n") + 1
-        assert error.column >= 1
-        assert error.expected and str(error).startswith("mutant.ptx:")
-        str(error).encode("utf-8")
-    took = time.process_time() - begin
-    assert took <= allowed, f"{took:.2f} s for {len(text)} characters"
-    return found
+    return found, time.process_time() - begin
 
 
 Mutation = tuple[str, int, int, int, str]
