@@ -75,8 +75,10 @@ class Flow:
         self.loops: list[Loop] = []
         self.loop_of = [-1] * count
         self._find_loops()
-        for target in self.irreducible:
-            self.tangled |= self._reach(target, forward=True) & self._reach(target, forward=False)
+        if self.irreducible:
+            for component in _components(successors):
+                if not self.irreducible.isdisjoint(component):
+                    self.tangled |= component
 
     def _split(self, labels: dict[str, int], targets: dict[str, tuple[str, ...]]) -> None:
         instructions = self.instructions
@@ -210,19 +212,6 @@ class Flow:
             for block in inside:
                 self.loop_of[block] = number
 
-    def _reach(self, block: int, *, forward: bool) -> set[int]:
-        """Blocks that can come after (or before) a block."""
-        reached = {block}
-        work = [block]
-        while work:
-            here = self.blocks[work.pop()]
-            edges = here.successors if forward else here.predecessors
-            for other in [e.target if forward else e.source for e in edges]:
-                if other not in reached:
-                    reached.add(other)
-                    work.append(other)
-        return reached
-
     @property
     def deepest_nest(self) -> int:
         """How many loops stand around the innermost block."""
@@ -294,3 +283,36 @@ def _dominators(order: list[int], predecessors: list[list[int]], count: int) -> 
                 changed = True
     dominator[root] = -1
     return dominator
+
+
+def _components(successors: list[list[int]]) -> list[set[int]]:
+    """Strongly connected components (Tarjan 1972), without recursion."""
+    number = [-1] * len(successors)
+    lowest = [0] * len(successors)
+    open_blocks: list[int] = []
+    is_open = [False] * len(successors)
+    found: list[set[int]] = []
+    count = 0
+    for root in range(len(successors)):
+        stack = [(root, 0)] if number[root] == -1 else []
+        while stack:
+            block, child = stack.pop()
+            if child == 0:
+                number[block] = lowest[block] = count
+                count += 1
+                open_blocks.append(block)
+                is_open[block] = True
+            elif is_open[successors[block][child - 1]]:
+                lowest[block] = min(lowest[block], lowest[successors[block][child - 1]])
+            if child < len(successors[block]):
+                stack.append((block, child + 1))
+                if number[successors[block][child]] == -1:
+                    stack.append((successors[block][child], 0))
+            elif lowest[block] == number[block]:
+                component: set[int] = set()
+                while block not in component:
+                    member = open_blocks.pop()
+                    is_open[member] = False
+                    component.add(member)
+                found.append(component)
+    return found
