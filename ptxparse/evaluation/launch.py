@@ -27,7 +27,7 @@ _TOP = 1 << 64
 
 class Range(NamedTuple):
     """Bytes [lo, hi) of an allocation. ``kind`` is R, MAYW, MUSTW (every byte is written) or A (atomic). ``exact``
-    says that nothing was widened for lack of knowledge."""
+    says that the first and the last byte are touched for sure."""
 
     kind: str
     allocation: object
