@@ -32,10 +32,11 @@ SEED = 1 << 20
 OPCODES = (
     "add", "sub", "mul.lo", "mul.hi", "mul.wide.s32", "mul.wide.u32", "mad.lo", "mad.wide", "shl.b32", "shl.b64",
     "shr.s32", "shr.u64", "and.b32", "or.b32", "xor.b32", "not.b32", "neg.s32", "min.s32", "max.u32", "div.s32",
-    "div.u32", "rem.s32", "rem.u32", "bfe.s32", "bfe.u32", "bfi.b32", "cvt.s64.s32", "cvt.u64.u32", "cvt.u32.u64", "cvt.s32.s16", "selp",
-    "and.pred", "or.pred", "xor.pred", "not.pred", "mov.b64 {", "mov.b32 {", "%laneid", "%tid.z", "%nctaid.x",
-    "ld.global.v4", "st.global.v2", "red.global", "atom.global", "cvta.to.global", "ld.u32", "st.b32", "brx.idx", "call",
-    "ld.param.v2", "cp.async", "setp.lt.u32", "setp.ge.and", "bra.uni", "exit", ", G;", ", PA;", ", IA;",
+    "div.u32", "rem.s32", "rem.u32", "bfe.s32", "bfe.u32", "bfi.b32", "cvt.s64.s32", "cvt.u64.u32", "cvt.u32.u64",
+    "cvt.s32.s16", "selp", "and.pred", "or.pred", "xor.pred", "not.pred", "mov.b64 {", "mov.b32 {", "%laneid",
+    "%tid.z", "%nctaid.x", "ld.global.v4", "st.global.v2", "red.global", "atom.global", "cvta.to.global", "ld.u32",
+    "st.b32", "brx.idx", "call", "ld.param.v2", "cp.async", "setp.lt.u32", "setp.ge.and", "bra.uni", "exit",
+    ", G;", ", PA;", ", IA;",
 )  # fmt: skip
 
 
