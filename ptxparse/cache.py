@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import tempfile
+from functools import cache
 from pathlib import Path
 
 from ptxparse.analysis import analyze_kernel
@@ -22,7 +23,7 @@ class ProgramCache:
 
     def programs(self, text: str, path: str = "") -> list[AccessProgram]:
         """The access programs of a PTX text, in file order. Raises ``PtxError`` as the parser does."""
-        entry = self.folder / f"{content_hash(text)}.v{VERSION}.json"
+        entry = self.folder / f"{content_hash(text)}.{analysis_version()}.json"
         found = self._read(entry)
         if found is None:
             module = parse(text, path)
@@ -34,7 +35,7 @@ class ProgramCache:
         try:
             stored = json.loads(entry.read_text(encoding="utf-8"))
             return [program_from_plain(plain) for plain in stored] if isinstance(stored, list) else None
-        except (OSError, ValueError, TypeError, ProgramFormatError):
+        except (OSError, ValueError, TypeError, RecursionError, ProgramFormatError):
             return None
 
     def _write(self, entry: Path, programs: list[AccessProgram]) -> None:
@@ -44,6 +45,16 @@ class ProgramCache:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             file.write(f"[{','.join(map(program_to_json, programs))}]")
         os.replace(name, entry)
+
+
+@cache
+def analysis_version() -> str:
+    """The version of stored programs and a hash of the code that makes them: what other code made is made anew."""
+    code = hashlib.sha256()
+    folder = Path(__file__).parent
+    for file in sorted(folder.rglob("*.py")):
+        code.update(str(file.relative_to(folder)).encode() + b"\0" + file.read_bytes())
+    return f"v{VERSION}-{code.hexdigest()[:16]}"
 
 
 def content_hash(text: str) -> str:

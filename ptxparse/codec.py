@@ -17,6 +17,7 @@ from ptxparse.program import (
     Parameter,
     Work,
 )
+from ptxparse.validate import validate
 from ptxparse.values import Check
 from tessera.errors import TesseraError
 from tessera.reasons import Reason, reason
@@ -39,7 +40,7 @@ def program_from_json(text: str) -> AccessProgram:
     """The program that :func:`program_to_json` wrote. Raises :class:`ProgramFormatError`."""
     try:
         plain = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ProgramFormatError(f"an access program should be JSON text: {error}") from error
     return program_from_plain(plain)
 
@@ -51,8 +52,10 @@ def program_from_plain(plain: Mapping[str, Any]) -> AccessProgram:
     if plain.get("version") != VERSION:
         raise ProgramFormatError(f"access program of version {plain.get('version')}, expected {VERSION}: analyse again")
     try:
-        return _program(plain)
-    except (KeyError, TypeError, ValueError) as error:
+        program = _program(plain)
+        validate(program)
+        return program
+    except (KeyError, TypeError, ValueError, RecursionError) as error:
         raise ProgramFormatError(f"access program with a missing or wrong member: {error!r}") from error
 
 

@@ -9,7 +9,7 @@ from ptxparse.model import Address
 from ptxparse.opcodes import Effect
 from ptxparse.usage import registers_in
 from ptxparse.values import Graph, Sum
-from ptxparse.walk import Walk
+from ptxparse.walk import Walk, tests_for_null
 
 _KEEPS = (Effect.STORE, Effect.ATOMIC, Effect.WARP)
 _ON_DEVICE = ("global", "const", "")
@@ -52,8 +52,11 @@ class Escapes:
         for index, block, value in walk.pointer_uses:
             row = walk.usage.rows[index]
             line = walk.flow.instructions[index].line
+            null_test = tests_for_null(walk.flow.instructions[index])
             for atom in sorted(_addends(graph, loops.resolve(value, block))):
                 node: tuple[Any, ...] = graph.nodes[atom]
+                if null_test and node[0] == "param":
+                    continue
                 if node[0] == "param" and node[2] == 8:
                     self.words.setdefault(node[1], line)
                 elif node[0] == "symbol":

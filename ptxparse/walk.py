@@ -485,3 +485,10 @@ _COPYING_OPERANDS = {"mov": (1,), "cvta": (1,), "add": (1, 2), "sub": (1,), "mad
 def _is_volatile(instruction: Instruction) -> bool:
     """Whether somebody else may change what a load reads while the kernel runs."""
     return any(m in ("volatile", "relaxed", "acquire", "mmio", "cv") for m in instruction.op.modifiers)
+
+
+def tests_for_null(instruction: Instruction) -> bool:
+    """``setp.eq`` or ``.ne`` with 0: no allocation lies there, so a pointer's replica gives the same answer."""
+    op = instruction.op
+    zeros = [operand for operand in instruction.operands[1:] if operand == Immediate(0)]
+    return op.opcode == "setp" and op.modifiers[0] in ("eq", "ne") and len(op.modifiers) == 2 and bool(zeros)

@@ -9,20 +9,17 @@ from ptxparse.model import Immediate, Instruction, Register, Symbol
 from ptxparse.parser import mnemonic
 
 Ways = list[tuple[str, int, int]]
-"""For each block how it ends: (kind, target, register that it writes). Kinds are fall, bra, branch (conditional), not
-(conditional, negated), indexed, return, leave (conditional return)."""
+"""For each block how it ends: (kind, target, what it writes). Kinds are fall, bra, branch (conditional), not
+(conditional, negated), indexed, return, leave (conditional return). It writes register 0, 1 or 2; from 3 on only under
+a guard."""
 
 KINDS = ("fall", "bra", "branch", "not", "branch", "indexed", "return", "leave")
 
 
 def ways(most: int = 9) -> st.SearchStrategy[Ways]:
     """Control flow of up to ``most`` blocks."""
-    block = st.tuples(st.sampled_from(KINDS), st.integers(0, most), st.integers(0, 2))
+    block = st.tuples(st.sampled_from(KINDS), st.integers(0, most), st.integers(0, 5))
     return st.lists(block, min_size=1, max_size=most)
-
-
-def registers_of(count: int) -> list[str]:
-    return [f"%r{i}" for i in range(count)]
 
 
 def code(shape: Ways) -> tuple[list[Instruction], dict[str, int], dict[str, tuple[str, ...]]]:
@@ -32,9 +29,10 @@ def code(shape: Ways) -> tuple[list[Instruction], dict[str, int], dict[str, tupl
     targets: dict[str, tuple[str, ...]] = {}
     for number, (kind, target, written) in enumerate(shape):
         labels[f"L{number}"] = len(instructions)
-        instructions.append(Instruction(mnemonic("mov.u32"), (Register(f"%r{written}"), Immediate(number)), number))
         goal = Symbol(f"L{target % len(shape)}")
         guard = Register("%p1")
+        operands = (Register(f"%r{written % 3}"), Immediate(number))
+        instructions.append(Instruction(mnemonic("mov.u32"), operands, number, guard if written > 2 else None))
         if kind == "bra":
             instructions.append(Instruction(mnemonic("bra"), (goal,), number))
         elif kind in ("branch", "not"):

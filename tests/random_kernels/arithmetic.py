@@ -63,7 +63,8 @@ def multiply_wide(b: Builder, kind: str) -> Value:
     width = f"{b.choose.choice('su')}{WIDTH[small]}"
     bits = min(x.bits + y[1], WIDTH[kind])
     if width[0] == "u" and small == "r":
-        bits = 64 if x.bits + y[1] > 30 else bits
+        # A negative number counts as a large one.
+        bits = 64 if x.bits + y[1] > 30 or y[0][0] == "-" else bits
     if b.maybe(0.3):
         z = b.pick(kind)
         d = b.destination(kind, _cap(kind, max(bits, z.bits) + 1))

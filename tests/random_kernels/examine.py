@@ -218,18 +218,20 @@ def _around_middle(intervals: Any) -> str:
 
 
 def shared_between_threads(entries: Any) -> bool:
-    """Whether some byte is plainly written by one thread and touched by another (a race, or nearly)."""
+    """Whether some byte is written by one thread and touched by another (a race, or nearly); two atomics are none."""
     widths = entries["width"].astype(np.int64)
     starts = np.repeat(entries["address"].astype(np.int64), widths)
     within = np.arange(len(starts)) - np.repeat(np.cumsum(widths) - widths, widths)
-    bytes_ = starts + within
+    touched = starts + within
     owner = np.repeat(entries["block"].astype(np.int64) << 20 | entries["thread"], widths)
-    writes = np.repeat(entries["kind"] == b"W", widths)
-    order = np.lexsort((owner, bytes_))
-    bytes_, owner, writes = bytes_[order], owner[order], writes[order]
-    group = np.append(0, np.cumsum(bytes_[1:] != bytes_[:-1]))
-    written = np.zeros(group[-1] + 1, bool)
-    np.logical_or.at(written, group, writes)
-    first = np.append(True, bytes_[1:] != bytes_[:-1])
-    owner_of = owner[first][group]
-    return bool((written[group] & (owner != owner_of)).any())
+    kind = np.repeat(entries["kind"], widths)
+    order = np.argsort(touched, kind="stable")
+    touched, owner, kind = touched[order], owner[order], kind[order]
+    first = np.append(True, touched[1:] != touched[:-1])
+    group = np.cumsum(first) - 1
+    several = np.zeros(group[-1] + 1, bool)
+    several[group[owner != owner[first][group]]] = True
+    kinds = {k: np.zeros(len(several), bool) for k in (b"R", b"W", b"A")}
+    for k, has in kinds.items():
+        has[group[kind == k]] = True
+    return bool((several & (kinds[b"W"] | (kinds[b"A"] & kinds[b"R"]))).any())

@@ -15,12 +15,13 @@ from softgpu.reference.memory import UNSIGNED, Memory
 
 BYTES = 1 << 38
 MIDDLE = 1 << 37
+GAP = 1 << 42
 _NORESERVE = 0x4000
 
 
 def sparse(memory: Memory, size: int = BYTES) -> int:
     """Address of ``size`` new zero bytes, which take no memory until they are touched."""
-    memory._next += MIDDLE  # a wrong turn out of one buffer must not end in another one
+    memory._next += GAP  # a wrong turn out of one buffer must not end in another one
     address = memory.allocate(1)
     buffer = memory.buffer_at(address)
     assert buffer is not None

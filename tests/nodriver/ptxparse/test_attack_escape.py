@@ -38,7 +38,7 @@ ESCAPES = [
     ("lagging_in_a_loop_then_stored", "mov.u64 %rd1, %b; mov.u32 %r1, 0; L: mov.u64 %rd2, %rd1; mul.wide.u32 %rd3, %r1, 4; "
      "add.s64 %rd1, %a, %rd3; add.s32 %r1, %r1, 1; setp.lt.s32 %p1, %r1, %n; @%p1 bra L; st.global.u64 [%c], %rd2;"),
     ("compared", "setp.lt.u64 %p1, %a, %b; @%p1 st.global.u32 [%c], 1;"),
-    ("compared_with_null", "setp.ne.u64 %p1, %a, 0; selp.u32 %r1, 1, 0, %p1; st.global.u32 [%c], %r1;"),
+    ("compared_with_a_number", "setp.ne.u64 %p1, %a, 8; selp.u32 %r1, 1, 0, %p1; st.global.u32 [%c], %r1;"),
     ("compared_after_a_step", "add.s64 %rd1, %a, 4; setp.lt.u64 %p1, %rd1, %b; @%p1 st.global.u32 [%c], 1;"),
     ("set", "set.lt.u32.u64 %r1, %a, %b; st.global.u32 [%c], %r1;"),
     ("least", "min.u64 %rd1, %a, %b; st.global.u64 [%c], %rd1;"),
@@ -97,6 +97,14 @@ def test_a_pointer_that_escapes_is_pinned_or_the_kernel_given_up(name: str, body
     found = check(kernel, *one(), buffers, run=runs, counting=False)
     assert not found.violations
     assert found.evaluation.opaque is not None or Reason.POINTER_ESCAPES in found.pinned, found.program.escapes
+
+
+def test_a_pointer_may_be_tested_for_null() -> None:
+    """No allocation lies at 0, so a replica's address answers the same."""
+    body = "setp.ne.u64 %p1, %a, 0; selp.u32 %r1, 1, 0, %p1; st.global.u32 [%c], %r1; ret;"
+    found = sound(small(f"{USE}{body}", "a:u64 b:u64 c:u64 n:u32", PASS_ON), *one(),
+                  {"a": words(64), "b": words(64), "c": words(64), "n": 1})
+    assert Reason.POINTER_ESCAPES not in found.pinned
 
 
 def test_an_end_pointer_past_the_buffer_pins() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from ptxparse.api import evaluate
@@ -119,7 +120,20 @@ VALUES = [
     indexed("ld_s16", "ld.global.s16 %r1, [%b]; shr.u32 %r99, %r1, 16;", 65536, "a:u64 b:u64", b=words(1, 0x8000)),
     indexed("ld_param_s16", "ld.param.s16 %r1, [m]; shr.u32 %r99, %r1, 16;", 65536, "a:u64 m:s16", m=-2),
     indexed("ld_param_u8_of_u32", "ld.param.u8 %r99, [m+1];", 256, "a:u64 m:u32", m=0x1234),
+    # Vectors with sinks, wide vectors.
+    indexed("vector_sinks", "ld.global.v4.u32 {%r1, _, %r2, _}, [%b]; add.u32 %r99, %r1, %r2;", 128, "a:u64 b:u64",
+            b=np.array([1, 60, 3, 60], np.uint32)),
+    indexed("vector_of_bytes", "ld.global.v4.u8 {%r1, %r2, %r3, %r4}, [%b]; sub.u32 %r99, %r4, %r1;", 256, "a:u64 b:u64",
+            b=np.array([0xFF000001], np.uint32)),
+    indexed("vector_of_256_bits", ".reg .b32 %w<8>; ld.global.v8.b32 {%w0, %w1, %w2, %w3, %w4, %w5, %w6, %w7}, [%b]; "
+            "st.global.v8.b32 [%b], {%w0, %w1, %w2, %w3, %w4, %w5, %w6, %w7}; mov.b32 %r99, %w7;", 16, "a:u64 b:u64",
+            b=words(8, 9)),
+    indexed("uniform_load", "ldu.global.v2.u32 {%r1, %r99}, [%b];", 16, "a:u64 b:u64", b=words(4, 9)),
     # Special registers.
+    indexed("warp_size", "mov.u32 %r99, WARP_SZ;", 64),
+    indexed("warp_size_added_to_a_pointer", "add.u64 %rd1, %a, WARP_SZ; st.global.u32 [%rd1], 1; mov.u32 %r99, 1;", 64),
+    indexed("special_registers_as_operands", "mad.lo.u32 %r99, %ctaid.x, %ntid.x, %tid.x;", 16, block=LANES, grid=(2, 1, 1)),
+    indexed("special_register_read_as_16_bits", "cvt.u32.u16 %r99, %ctaid.x;", 4, grid=(4, 1, 1)),
     indexed("laneid", "mov.u32 %r99, %laneid;", 32, block=(9, 5, 2)),
     indexed("lanemask", "mov.u32 %r1, %lanemask_lt; popc.b32 %r99, %r1;", 32, block=(40, 1, 1)),
     indexed("warpid", "mov.u32 %r99, %warpid;", 32, block=(40, 1, 1)),

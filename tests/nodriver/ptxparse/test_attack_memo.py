@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 
 import pytest
 
-from ptxparse.api import Allocations, Range, evaluate
+from ptxparse.api import Allocations, Range, evaluate, program_from_json, program_to_json
+from ptxparse.codec import ProgramFormatError
 from tessera.reasons import Reason
 from tests.small_kernels import At, Placed, Small, check, one, place, small, sound, words
 
@@ -159,12 +161,31 @@ def test_an_offset_that_wraps_around_2_to_the_64() -> None:
 
 
 def test_a_launch_after_json_is_the_same() -> None:
-    from ptxparse.api import program_from_json, program_to_json
-
     body = "mov.u32 %r1, %tid.x; setp.ge.u32 %p1, %r1, %n; @%p1 bra E; xor.b32 %r2, %r1, 5; mul.wide.u32 %rd1, %r2, 4; " \
            "add.s64 %rd2, %a, %rd1; st.global.u32 [%rd2], 1; E: ret;"
-    kernel = small(body, "a:u64 n:u64".replace("n:u64", "n:u32"))
+    kernel = small(body, "a:u64 n:u32")
     again = program_from_json(program_to_json(kernel.program))
     assert again == kernel.program
     block = BASE.to_bytes(8, "little") + (40).to_bytes(4, "little")
     assert evaluate(again, (1, 1, 1), (64, 1, 1), block, A) == evaluate(kernel.program, (1, 1, 1), (64, 1, 1), block, A)
+
+
+FORGED = [
+    ("shift_right", 2, "(print('executed') or 3)"), ("low_bits", 2, "3)+(0"), ("wrap", 2, "32"), ("param", 1, "0"),
+    ("param", 3, "True"), ("ntid", 1, "x'"),
+]
+
+
+@pytest.mark.parametrize(("kind", "place_in_node", "value"), FORGED)
+def test_a_stored_program_is_data(kind: str, place_in_node: int, value: str) -> None:
+    """What is evaluated is generated from the program: text in place of a number must not get into it."""
+    kernel = small("mov.u32 %r3, %ntid.x; mad.lo.u32 %r1, %n, 5, %r3; shr.u32 %r1, %r1, 3; cvt.u32.u8 %r2, %r1; and.b32 %r2, %r2, 7; "
+                   "add.u32 %r1, %r1, %r2; mul.wide.u32 %rd1, %r1, 4; add.s64 %rd2, %a, %rd1; st.global.u32 [%rd2], 1; ret;",
+                   "a:u64 n:u32")
+    stored = json.loads(program_to_json(kernel.program))
+    nodes = [node for node in stored["nodes"] if node[0] == kind]
+    assert nodes
+    for node in nodes:
+        node[place_in_node] = value
+    with pytest.raises(ProgramFormatError):
+        program_from_json(json.dumps(stored))

@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 import ptxparse.cache as cache
-from ptxparse.cache import ProgramCache, content_hash
+from ptxparse.cache import ProgramCache, analysis_version, content_hash
 from ptxparse.errors import PtxError
-from ptxparse.program import VERSION
 from tests.small_kernels import text_of
 
 TEXT = text_of("st.global.u32 [%a], 1; ret;")
@@ -38,7 +37,7 @@ def test_entries_are_named_by_content_and_version(tmp_path: Path) -> None:
     programs.programs(TEXT)
     programs.programs(OTHER)
     programs.programs(TEXT, "another/name.ptx")
-    assert entries(tmp_path) == sorted(f"{content_hash(text)}.v{VERSION}.json" for text in (TEXT, OTHER))
+    assert entries(tmp_path) == sorted(f"{content_hash(text)}.{analysis_version()}.json" for text in (TEXT, OTHER))
     assert content_hash(TEXT) != content_hash(TEXT + " ")
 
 

@@ -63,6 +63,8 @@ EXACT: dict[str, str] = {
                       "@%p1 bra L;",
     "a loop with the stride of the block": "mov.u32 %r2, %tid.x; L: setp.ge.s32 %p1, %r2, %n; @%p1 bra END; "
                                            "ld.global.u32 %r3, [%a]; add.s32 %r2, %r2, %r51; bra L; END:",
+    "a strided loop that runs at least once": "mov.u32 %r2, %r1; L: ld.global.u32 %r3, [%a]; add.s32 %r2, %r2, 8; "
+                                              "setp.lt.s32 %p1, %r2, %n; @%p1 bra L;",
     "a loop of as many steps as the thread's number": "mov.u32 %r2, 0; L: ld.global.u32 %r3, [%a]; "
                                                       "add.s32 %r2, %r2, 1; "
                                                       "setp.le.s32 %p1, %r2, %r1; @%p1 bra L;",
