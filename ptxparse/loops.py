@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from ptxparse.conditions import Constraint, Constraints, constraints
+from ptxparse.conditions import Constraint, constraints
 from ptxparse.rewrite import Flattener, PhiRewriter, Rewriter, arguments, provided
 from ptxparse.transfer import Alternative, alternatives
 from ptxparse.values import INFINITY, ONE, ZERO, Check, Sum, add, constant, constant_of, scale
@@ -24,10 +24,8 @@ class LoopFacts:
 
     counter: int
     limits: list[Constraint] = field(default_factory=list)
-    stay: Constraints | None = None
     last: Sum | None = None
     exact: bool = False
-    data_dependent: bool = False
 
 
 class Loops:
@@ -305,11 +303,9 @@ class Loops:
             found = [limit for c in stay.items if (limit := self._limit(number, c)) is not None]
             # A limit speaks of iteration k - 1; of what else changes in the loop, only the latest value has a name.
             steady = [limit for limit in found if self._steady(number, limit)]
-            facts.data_dependent |= len(steady) < len(found) or not found
             facts.limits += [self._earlier(number, limit) for limit in steady]
             if single:
-                facts.stay = Constraints(tuple(found), stay.whole and len(found) == len(stay.items), stay.false, ())
-                facts.exact = facts.stay.whole and len(steady) == len(found)
+                facts.exact = stay.whole and len(steady) == len(found) == len(stay.items)
                 if facts.exact and len(found) == 1:
                     facts.last = self._last(number, found[0])
 

@@ -46,18 +46,12 @@ class Reason(StrEnum):
     POINTER_FROM_MEMORY = "pointer_from_memory", Kind.OPAQUE, "An address was itself loaded from memory."
     TWO_BASES = "two_bases", Kind.OPAQUE, "An address is the sum of two values that may both be pointers."
     NO_BASE = "no_base", Kind.OPAQUE, "An address comes from neither a parameter nor a module variable."
-    UNBOUNDED_POINTER_OFFSET = (
-        "unbounded_pointer_offset",
-        Kind.OPAQUE,
-        "An unbounded offset holds a 64-bit parameter that may be a pointer too.",
-    )
     TEXTURE = "texture", Kind.OPAQUE, "Texture instructions address memory through a handle."
     SURFACE = "surface", Kind.OPAQUE, "Surface instructions address memory through a handle."
     BULK_COPY = "bulk_copy", Kind.OPAQUE, "A bulk copy moves as many bytes as a register says."
     UNKNOWN_BRANCH = "unknown_branch", Kind.OPAQUE, "A branch may go where no label of the kernel is."
     TENSOR_MAP = "tensor_map", Kind.OPAQUE, "A tensor copy addresses memory through a tensor map."
     MULTIMEM = "multimem", Kind.OPAQUE, "A multimem address stands for memory of several devices."
-    UNSUPPORTED_SPACE = "unsupported_space", Kind.OPAQUE, "An access names a state space that is not supported."
     ADDRESS_SIZE_32 = "address_size_32", Kind.OPAQUE, "The module uses 32-bit addresses."
     MALFORMED_INSTRUCTION = (
         "malformed_instruction",

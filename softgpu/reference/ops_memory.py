@@ -239,10 +239,6 @@ def address_operand(d: Decoder, index: int, space: str) -> tuple[Read, str]:
     return address, _same_space(d, space, actual)
 
 
-def take_space(d: Decoder) -> str:
-    """Consume a state-space modifier; "" when there is none (generic)."""
-    return _space(d)
-
 
 TABLE: dict[str, Decode] = {
     "ld": _ld, "ldu": _ldu, "st": _st, "cvta": _cvta, "isspacep": _isspacep, "prefetch": _prefetch,

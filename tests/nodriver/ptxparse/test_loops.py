@@ -270,7 +270,7 @@ def test_counting_down(template: str, start: str, step: int, relation: str, boun
 def test_plain_loops_are_known_exactly(template: str, words: dict[str, Any]) -> None:
     found = analysed(fill(template, **words))
     (facts,) = found.loops.facts
-    assert facts.exact and facts.last is not None and not facts.data_dependent and facts.limits
+    assert facts.exact and facts.last is not None and facts.limits
     seen = compare(found, 13, 4)
     assert seen.inside >= THREADS * 3 and seen.after == THREADS and seen.limits >= THREADS * 2
 
@@ -470,14 +470,14 @@ AGAIN:
     assert options == {constant(8), constant(100)}
 
 
-def test_a_loop_left_by_what_memory_holds_is_data_dependent() -> None:
+def test_a_loop_left_by_what_memory_holds_has_no_limit() -> None:
     found = analysed(f"""
 AGAIN:
     {MARK}
     ld.global.u32 %r4, [%rd1]; setp.ne.s32 %p1, %r4, 0; @%p1 bra AGAIN;
 """)
     (facts,) = found.loops.facts
-    assert facts.data_dependent and facts.last is None
+    assert not facts.limits and facts.last is None
 
 
 def test_an_endless_loop_has_no_limits() -> None:
