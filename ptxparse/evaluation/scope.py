@@ -262,7 +262,7 @@ class Scope:
             if part is None:
                 return None
             low, high = self.term(term)
-            size += abs(coefficient) * max(abs(low), abs(high))
+            size += abs(coefficient) * max(abs(low), abs(high), 1)
             if size >= _SAFE:
                 return None
             total = part * coefficient if total is None else total + part * coefficient

@@ -84,6 +84,8 @@ class Enumeration:
                 continue
             part: Table | None = None
             largest = abs(factor)
+            if largest >= _SAFE:
+                return None
             for atom in self.compiled.terms[term]:
                 table = self.atom(atom)
                 if table is None:
