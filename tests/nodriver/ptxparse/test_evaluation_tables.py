@@ -56,7 +56,8 @@ def test_small_values_have_exact_tables(shape: Shape, program: list[Step]) -> No
     found = box(shape, program, [], BYTE)
     if small(found) is not None:
         # Without divisions, and with all that the value is made of far from 64 bits, nothing may be missing.
-        plain = not any(node[0] in ("divide", "remainder") for node in found.graph.nodes)
+        plain = not any(node[0] in ("divide", "remainder") or (node[0] == "low_bits" and int(str(node[2])) > 62)
+                        for node in found.graph.nodes)
         for oracle in found.points():
             oracle(found.offset)
             plain = plain and all(abs(number) < 1 << 56 for number in map(oracle.atom, range(len(oracle.nodes))))
