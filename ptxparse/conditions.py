@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from ptxparse.rewrite import Flattener
 from ptxparse.transfer import compare, exclusive
-from ptxparse.values import ONE, ZERO, Check, Graph, Sum, add, constant, constant_of
+from ptxparse.values import INFINITY, ONE, ZERO, Check, Graph, Sum, add, constant, constant_of
 
 Condition = tuple[Sum, bool]
 _DEEPEST = 64
@@ -83,8 +83,8 @@ def _no_sign_bit(graph: Graph, value: Sum) -> tuple[Sum, Sum] | None:
     node = _single(graph, outer[1]) if outer is not None and outer[0] == "wrap" and outer[3] else None
     if outer is None or node is None or node[0] != "or":
         return None
-    one, two = (compare(graph, "lt", graph.wrap(_inner(graph, part), outer[2], True), ZERO) for part in node[1:])
-    return one, two
+    numbers = [graph.wrap(_inner(graph, part, outer[2]), outer[2], True) for part in node[1:]]
+    return compare(graph, "lt", numbers[0], ZERO), compare(graph, "lt", numbers[1], ZERO)
 
 
 def _single(graph: Graph, value: Sum) -> tuple[Any, ...] | None:
@@ -108,7 +108,6 @@ def _alternative(node: tuple[Any, ...], truth: bool) -> list[Condition] | None:
 
 
 def _relation(graph: Graph, flattener: Flattener, kind: str, a: Sum, b: Sum, truth: bool) -> list[Constraint]:
-    unsigned = _unsigned(graph, a) or _unsigned(graph, b)
     if kind == "eq":
         flat_a, checks_a = flattener.flatten(a)
         flat_b, checks_b = flattener.flatten(b)
@@ -119,48 +118,37 @@ def _relation(graph: Graph, flattener: Flattener, kind: str, a: Sum, b: Sum, tru
         return [Constraint(difference, "le", checks), Constraint(add((), difference, -1), "le", checks)]
     # a < b, or b <= a, i.e. left + strict <= right.
     left, right, strict = (a, b, 1) if truth else (b, a, 0)
-    if unsigned:
-        return _unsigned_relation(graph, flattener, left, right, strict)
+    both = _both_ends(graph, flattener, left, right, strict)
+    if both is not None:
+        return both
     flat_left, checks_left = flattener.flatten(left)
     flat_right, checks_right = flattener.flatten(right)
     return [Constraint(add(add(flat_left, flat_right, -1), constant(strict)), "le", checks_left | checks_right)]
 
 
-def _unsigned(graph: Graph, value: Sum) -> int:
-    """Bits of the unsigned number that the sum is, when it is one taken modulo 2^bits; else 0."""
-    node = _single(graph, value)
-    return int(node[2]) if node is not None and node[0] == "wrap" and not node[3] else 0
-
-
-def _unsigned_relation(graph: Graph, flattener: Flattener, left: Sum, right: Sum, strict: int) -> list[Constraint]:
-    """left < right as unsigned numbers. With right below half the range, a left that is read as signed lies in
-    [0, right) too: that is how compilers test both ends at once."""
-    bits = _unsigned(graph, left) or _unsigned(graph, right)
-    half = 1 << (bits - 1)
-    inner_left = _inner(graph, left)
-    flat_left, checks_left = flattener.flatten(inner_left)
-    flat_right, checks_right = flattener.flatten(_inner(graph, right))
-    checks = checks_left | checks_right | {Check(flat_right, 0, half)}
-    if graph.is_uniform(left) or (graph.bounds(flat_left)[0] >= 0 and not _unsigned(graph, left)):
-        flat_left, checks_left = flattener.flatten(left)
-        checks = checks_left | checks_right | {Check(flat_right, 0, 2 * half - 1)}
-        return [Constraint(add(add(flat_left, flat_right, -1), constant(strict)), "le", frozenset(checks))]
-    if _is_leaf(graph, inner_left):
-        # A single unknown: its unsigned number is a leaf of its own, bounded by its type.
-        flat_left, checks_left = flattener.flatten(left)
-        checks = checks_left | checks_right | {Check(flat_right, 0, 2 * half - 1)}
-        return [Constraint(add(add(flat_left, flat_right, -1), constant(strict)), "le", frozenset(checks))]
-    checks |= {Check(flat_left, -half, half - 1)}
-    result = frozenset(checks)
+def _both_ends(
+    graph: Graph, flattener: Flattener, left: Sum, right: Sum, strict: int
+) -> list[Constraint] | None:
+    """left < right where left is x as an unsigned number of b bits: how compilers test 0 <= x < right at once. With x
+    in the signed range and right at most 2^(b-1) - 1, a negative x would be a number too large. None for any other
+    left."""
+    node = _single(graph, left)
+    if node is None or node[0] != "wrap" or node[3] or graph.is_uniform(left) or _is_leaf(graph, node[1]):
+        return None
+    half = 1 << (node[2] - 1)
+    x, checks = flattener.flatten(node[1])
+    flat_right, checks_right = flattener.flatten(right)
+    needed = checks | checks_right | {Check(x, -half, half - 1), Check(flat_right, -INFINITY, half - 1)}
     return [
-        Constraint(add(add(flat_left, flat_right, -1), constant(strict)), "le", result),
-        Constraint(add((), flat_left, -1), "le", result),
+        Constraint(add(add(x, flat_right, -1), constant(strict)), "le", needed),
+        Constraint(add((), x, -1), "le", needed),
     ]
 
 
-def _inner(graph: Graph, value: Sum) -> Sum:
+def _inner(graph: Graph, value: Sum, bits: int) -> Sum:
+    """What a number is modulo 2^bits, without the wrap that says so."""
     node = _single(graph, value)
-    return node[1] if node is not None and node[0] == "wrap" and not node[3] else value
+    return node[1] if node is not None and node[0] == "wrap" and node[2] == bits else value
 
 
 def _is_leaf(graph: Graph, value: Sum) -> bool:

@@ -16,7 +16,7 @@ from ptxparse.evaluation.contents import Contents
 from ptxparse.evaluation.hulls import launch_scope
 from ptxparse.evaluation.scope import Scope
 from ptxparse.program import Access, AccessProgram, Base, Limit
-from ptxparse.rewrite import Flattener
+from ptxparse.rewrite import Flattener, arguments
 from ptxparse.transfer import compare
 from ptxparse.values import Check, Graph, Sum, add, constant, constant_term, scale, without_constant
 from tests.symbolic import Growth, Leaf, Oracle, Step, Unspecified, programs
@@ -28,8 +28,12 @@ BOX_LEAVES = (
     Leaf(("ctaid", "x"), 0, 2**31 - 2, 0),
     Leaf(("ntid", "x"), 1, 1024, 1),
     Leaf(("param", 8, 4, True), -(2**31), 2**31 - 1, 0),
+    Leaf(("unknown", 6, 0, 2, "memory"), 0, 2, 0),
 )
-"""The base pointer, indices, and two numbers that a launch gives."""
+"""The base pointer, indices, two numbers that a launch gives, and something that memory decides for each thread."""
+
+UNKNOWN = 6
+"""Position of the last one; it may be 0, 1 or 2."""
 
 SMALL = (1, 2, 3, 4, 5, 7, 8, 12, 16, 24, 31, 32, 0, -1, -2, -4, -8)
 FARTHEST = 1 << 40
@@ -74,23 +78,45 @@ class Box(NamedTuple):
     spans: tuple[tuple[int, int], ...]
     shape: Shape
 
-    def points(self) -> Iterator[Oracle]:
-        """Every thread of the launch, with a base pointer of 0."""
+    def threads(self) -> Iterator[list[Oracle]]:
+        """Every thread of the launch, with a base pointer of 0 and all that memory may decide for it."""
         shape = self.shape
+        several = any(UNKNOWN in product for value in self.sums() for product, _ in value) or any(
+            UNKNOWN in product for node in self.graph.nodes for value in arguments(node) for product, _ in value)
         for x, y, block in product(range(shape.columns), range(shape.rows), range(shape.blocks)):
-            yield Oracle(self.graph.nodes, dict(enumerate((0, x, y, block, shape.columns, shape.n))))
+            point = dict(enumerate((0, x, y, block, shape.columns, shape.n)))
+            yield [Oracle(self.graph.nodes, {**point, UNKNOWN: number}) for number in range(3 if several else 1)]
+
+    def sums(self) -> list[Sum]:
+        """What decides where the access goes, and whether it happens."""
+        return [self.offset, *(value for value, _ in self.conditions)]
+
+    def points(self) -> Iterator[Oracle]:
+        """Every thread with everything that memory may decide for it."""
+        for choices in self.threads():
+            yield from choices
 
     def happens(self, oracle: Oracle) -> bool:
         return all(oracle(value) & 1 == truth for value, truth in self.conditions)
 
     def offsets(self) -> list[int]:
-        """Offset of the access for every thread that makes it. Raises :class:`Unspecified`."""
+        """Offset of the access wherever it may happen. Raises :class:`Unspecified`."""
         return [oracle(self.offset) for oracle in self.points() if self.happens(oracle)]
 
+    def bytes_of(self, oracle: Oracle) -> set[int]:
+        """Bytes that one thread accesses, relative to the base."""
+        if not self.happens(oracle):
+            return set()
+        offset = oracle(self.offset)
+        return {byte for low, high in self.spans for byte in range(offset + low, offset + high)}
+
     def touched(self) -> set[int]:
-        """All bytes that are accessed, relative to the base."""
-        starts = {(offset + low, offset + high) for offset in set(self.offsets()) for low, high in self.spans}
-        return {byte for low, high in starts for byte in range(low, high)}
+        """All bytes that may be accessed."""
+        return set().union(*map(self.bytes_of, self.points()))
+
+    def sure(self) -> set[int]:
+        """Bytes that some thread accesses whatever memory holds."""
+        return set().union(*(set.intersection(*map(self.bytes_of, choices)) for choices in self.threads()))
 
     def compiled(self) -> Compiled:
         return Compiled(self.program)
@@ -105,7 +131,7 @@ def box(
     shape: Shape, program: list[Step], plans: Plans, spans: tuple[tuple[int, int], ...], kind: str = "W"
 ) -> Box:
     """An access whose offset is the last value of the random program and multiples of indices, under random guards."""
-    growth = Growth((0, 0, 0, 0, shape.columns, shape.n), BOX_LEAVES, SMALL)
+    growth = Growth((0, 0, 0, 0, shape.columns, shape.n, 0), BOX_LEAVES, SMALL)
     pointer = growth.sums.pop(0)
     del growth.numbers[0]
     growth.run(program)

@@ -189,13 +189,13 @@ def _access(scope: Scope, number: int, access: Access, kind: str) -> tuple[list[
             scope.admit(terms, known)
         high = scope.upper(terms, constant, known)
         low = scope.lower(terms, constant, known)
+        taken = factors(scope, terms, known) if certain and not unbounded(low) and not unbounded(high) else None
     except Infeasible:
         return [], None
     if not sound or unbounded(low) or unbounded(high):
         return [Hull(kind, _NOWHERE, 0, 0, False, False)], None
     if low > high:
         return [], None
-    taken = factors(scope, terms, known) if certain else None
     exact = taken is not None and sum(factor.extent for factor in taken) == high - low
     found = []
     for spans in _spans(access.spans, high - low):
@@ -215,6 +215,9 @@ def _always(scope: Scope, number: int, access: Access, known: list[Constraint]) 
     for leaf in {leaf for term in terms for leaf in compiled.term_leaves[term]}:
         # After its loop, a counter has one value only; which one was not found out.
         if compiled.nodes[leaf][0] == "loop" and leaf not in counters:
+            return False
+        # Which value of an unknown number occurs, if any, memory decides.
+        if not scope.is_known(leaf):
             return False
     for limit in compiled.guards[number]:
         if limit.relation != "le" or not all(scope.check(*check, known) for check in limit.checks):

@@ -85,7 +85,7 @@ def test_covered_without_guards(shape: Shape, program: list[Step], spans: tuple[
     if small(found) is None or found.program.accesses[0].checks:
         return
     length = run_of(found)
-    assert length == 0 or is_run(found.touched(), length)
+    assert length == 0 or is_run(found.sure(), length)
 
 
 @given(shapes, box_steps, guard_plans, some_spans)
@@ -99,17 +99,18 @@ def test_covered_under_guards(
         # What is no constraint cannot be taken into account; the evaluation asks only when all guards are.
         return
     length = run_of(found)
-    assert length == 0 or is_run(found.touched(), length)
+    assert length == 0 or is_run(found.sure(), length)
 
 
 def indices() -> tuple[Graph, Sum, Sum, Sum, Sum]:
-    """A graph with base pointer, tid.x, tid.y, ctaid.x, ntid.x, n as :mod:`tests.boxes` lays them out."""
+    """A graph with the leaves of :mod:`tests.boxes`, and of them tid.x, tid.y, ctaid.x, ntid.x."""
     graph = Graph()
     graph.leaf(("param", 0, 8, True), -(2**63), 2**63 - 1)
     x, y = graph.leaf(("tid", "x"), 0, 1023), graph.leaf(("tid", "y"), 0, 1023)
     block = graph.leaf(("ctaid", "x"), 0, 2**31 - 2)
     width = graph.leaf(("ntid", "x"), 1, 1024)
     graph.leaf(("param", 8, 4, True), -(2**31), 2**31 - 1)
+    graph.leaf(("unknown", 6, 0, 2, "memory"), 0, 2)
     return graph, x, y, block, width
 
 

@@ -27,7 +27,6 @@ def test_ranges_hold_every_byte_and_sure_writes_are_made(
     found = box(shape, program, plans, spans, kind)
     if small(found) is None:
         return
-    touched = set() if found.found.false else found.touched()
     if found.found.false:
         return
     result = evaluate(found.program, shape.launch[:3], shape.launch[3:], struct.pack("<qi", POINTER, shape.n),
@@ -36,11 +35,11 @@ def test_ranges_hold_every_byte_and_sure_writes_are_made(
     kinds = {"R": {"R"}, "A": {"A"}, "W": {"MAYW", "MUSTW"}}[kind]
     assert {r.kind for r in result.ranges} <= kinds and {r.allocation for r in result.ranges} <= {"heap"}
     shift = POINTER - START
-    assert all(any(r.lo <= byte + shift < r.hi for r in result.ranges) for byte in touched)
+    assert all(any(r.lo <= byte + shift < r.hi for r in result.ranges) for byte in found.touched())
     for r in result.ranges:
         assert 0 <= r.lo < r.hi <= END - START
         if r.kind == "MUSTW":
-            assert touched >= set(range(r.lo - shift, r.hi - shift))
+            assert found.sure() >= set(range(r.lo - shift, r.hi - shift))
 
 
 def program_of(body: str, parameters: str = ".param .u64 a", before: str = "") -> AccessProgram:
@@ -156,6 +155,17 @@ def test_an_escaping_pointer_pins_only_when_it_is_one() -> None:
     passed = program_of(f"{FILL} ld.param.u64 %rd5, [b]; st.global.u64 [%rd3], %rd5;", ".param .u64 a, .param .u64 b")
     assert run(passed, 0x10000, 12).pinned == ()
     assert run(passed, 0x10000, 0x10008).pinned == (Reason.POINTER_ESCAPES,)
+
+
+@pytest.mark.parametrize("use", ["and.b32 %r3, %r2, 7;", "mov.u32 %r3, %r2;", "mov.u32 %r3, 0;"])
+@pytest.mark.parametrize("value", ["popc.b32 %r2, %r4;", "mov.u32 %r2, %r4;", "prmt.b32 %r2, %r4, %r4, 5;"])
+def test_a_guard_on_memory_is_never_sure(use: str, value: str) -> None:
+    # Whether the one value that passes the guard ever comes is not known.
+    program = program_of(f"""
+        ld.param.u64 %rd1, [a]; ld.global.u32 %r4, [%rd1+2048]; {value} setp.lt.u32 %p1, %r2, 1; @!%p1 bra END;
+        {use} mul.wide.u32 %rd2, %r3, 4; add.s64 %rd3, %rd1, %rd2; st.global.u32 [%rd3], 1; END:""")
+    found = run(program, 0x10000)
+    assert [r.kind for r in found.ranges if "W" in r.kind] == ["MAYW"]
 
 
 # What is remembered.

@@ -42,7 +42,7 @@ def compare_tables(graph: Graph, shape: Shape, access_sums: list[object], exact:
         x, y, block, whole = np.broadcast_arrays(*axes, table)  # type: ignore[arg-type]
         assert whole.size == shape.columns * shape.rows * shape.blocks
         for at in np.ndindex(whole.shape):
-            point = {0: 0, X: int(x[at]), Y: int(y[at]), BLOCK: int(block[at]), 4: shape.columns, 5: shape.n}
+            point = {0: 0, X: int(x[at]), Y: int(y[at]), BLOCK: int(block[at]), 4: shape.columns, 5: shape.n, 6: 0}
             try:
                 assert int(whole[at]) == Oracle(graph.nodes, point).atom(atom), graph.nodes[atom]
             except Unspecified:
@@ -66,7 +66,7 @@ def test_small_values_have_exact_tables(shape: Shape, program: list[Step]) -> No
 
 @given(shapes, all_steps)
 def test_tables_of_large_values_are_exact_or_absent(shape: Shape, program: list[Step]) -> None:
-    growth = Growth((0, 0, 0, 0, shape.columns, shape.n), BOX_LEAVES, CONSTANTS)
+    growth = Growth((0, 0, 0, 0, shape.columns, shape.n, 0), BOX_LEAVES, CONSTANTS)
     growth.run(program)
     try:
         compare_tables(growth.graph, shape, list(growth.sums[1:]), exact=False)
