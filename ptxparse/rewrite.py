@@ -146,8 +146,6 @@ class Rewriter:
 
 def _bounds(graph: Graph, kind: str, new: list[Sum]) -> tuple[int, int]:
     bounds = [graph.bounds(value) for value in new]
-    if kind == "between":
-        return min(low for low, _ in bounds), max(high for _, high in bounds)
     if kind == "power":
         low, high = bounds[0]
         return 1 << max(min(low, 64), 0), 1 << max(min(high, 64), 0)

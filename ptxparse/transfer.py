@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ptxparse.values import INFINITY, ONE, ZERO, Graph, Sum, add, constant, constant_of, scale
+from ptxparse.values import ONE, ZERO, Graph, Sum, add, constant, constant_of, scale
 
 Arguments = list[Sum]
 _WIDTHS = {"b8": 8, "u8": 8, "s8": 8, "b16": 16, "u16": 16, "s16": 16, "b32": 32, "u32": 32, "s32": 32,
@@ -123,13 +123,13 @@ def _max(graph: Graph, modifiers: tuple[str, ...], kind: str, a: Arguments) -> S
 def _div(graph: Graph, modifiers: tuple[str, ...], kind: str, a: Arguments) -> Sum | None:
     if kind[0] not in "us":
         return None
-    return graph.divide(_number(graph, a[0], kind), _number(graph, a[1], kind))
+    return _number(graph, graph.divide(_number(graph, a[0], kind), _number(graph, a[1], kind)), kind)
 
 
 def _rem(graph: Graph, modifiers: tuple[str, ...], kind: str, a: Arguments) -> Sum | None:
     if kind[0] not in "us":
         return None
-    return graph.remainder(_number(graph, a[0], kind), _number(graph, a[1], kind))
+    return _number(graph, graph.remainder(_number(graph, a[0], kind), _number(graph, a[1], kind)), kind)
 
 
 def _shl(graph: Graph, modifiers: tuple[str, ...], kind: str, a: Arguments) -> Sum | None:
@@ -310,18 +310,15 @@ def _bfi(graph: Graph, modifiers: tuple[str, ...], kind: str, a: Arguments) -> S
     return add(kept, scale(graph.low_bits(a[0], length), 1 << position))
 
 
-def _count(most: int) -> Handler:
-    def handle(graph: Graph, modifiers: tuple[str, ...], kind: str, a: Arguments) -> Sum | None:
-        return graph.unknown(0, width_of(kind) if most else INFINITY)
-
-    return handle
+def _count(graph: Graph, modifiers: tuple[str, ...], kind: str, a: Arguments) -> Sum | None:
+    return graph.unknown(0, width_of(kind))
 
 
 _HANDLERS: dict[str, Handler] = {
     "mov": _mov, "cvta": _mov, "add": _add, "sub": _sub, "mul": _mul, "mad": _mad, "mul24": _mul24, "mad24": _mad24,
     "neg": _neg, "not": _not, "abs": _abs, "min": _min, "max": _max, "div": _div, "rem": _rem, "shl": _shl,
     "shr": _shr, "and": _logic("and"), "or": _logic("or"), "xor": _logic("xor"), "cvt": _cvt, "selp": _selp,
-    "setp": _setp, "bfe": _bfe, "bfi": _bfi, "popc": _count(1), "clz": _count(1),
+    "setp": _setp, "bfe": _bfe, "bfi": _bfi, "popc": _count, "clz": _count,
 }
 _ARITY = {
     "mov": 1, "cvta": 1, "neg": 1, "not": 1, "abs": 1, "cvt": 1, "popc": 1, "clz": 1, "mad": 3, "mad24": 3, "selp": 3,

@@ -322,8 +322,11 @@ class Graph:
             least, most = low // divisor, high // divisor if high < INFINITY else INFINITY
         else:
             most = max(abs(low), abs(high))
-            divisor_low, _ = self.bounds(b)
+            divisor_low, divisor_high = self.bounds(b)
             least = 0 if low >= 0 and divisor_low >= 0 else -most
+            if divisor_low <= 0 <= divisor_high:
+                # PTX leaves open what a division by zero gives.
+                least, most = -INFINITY, INFINITY
         return self.derived(("divide", a, b), least, most, a, b)
 
     def remainder(self, a: Sum, b: Sum) -> Sum:
@@ -338,6 +341,8 @@ class Graph:
         divisor_low, divisor_high = self.bounds(b)
         most = min(max(abs(divisor_low), abs(divisor_high)) - 1, max(abs(low), abs(high)))
         most = max(most, 0)
+        if divisor_low <= 0 <= divisor_high:
+            return self.derived(("remainder", a, b), -INFINITY, INFINITY, a, b)
         return self.derived(("remainder", a, b), 0 if low >= 0 else -most, most if high > 0 else 0, a, b)
 
     def minimum(self, a: Sum, b: Sum) -> Sum:

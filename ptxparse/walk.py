@@ -78,7 +78,6 @@ class Walk:
         self.conditions: dict[int, list[Condition]] = {}
         self.guards: dict[int, Sum] = {}
         self.phis: list[Phi] = []
-        self.phi_of: dict[tuple[int, str], Phi] = {}
         self.incoming: dict[tuple[int, str], list[tuple[Edge, Sum]]] = {}
         self.accesses: list[RawAccess] = []
         self.pointer_uses: list[tuple[int, int, Sum]] = []
@@ -145,7 +144,6 @@ class Walk:
                 atom = self.graph.atom(("phi", block, name), -INFINITY, INFINITY, False)
                 phi = Phi(atom, name, block, self._width(name), incoming)
                 self.phis.append(phi)
-                self.phi_of[block, name] = phi
                 self._write(name, (((atom,), 1),))
             elif incoming:
                 self._write(name, self.join(block, incoming) or self._unknown(name))

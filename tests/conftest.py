@@ -12,7 +12,7 @@ settings.register_profile(
     "default", deadline=None, derandomize=True, database=None, max_examples=100, suppress_health_check=SLOW_MACHINES
 )
 settings.register_profile(
-    "long", deadline=None, max_examples=2000, print_blob=True, suppress_health_check=SLOW_MACHINES
+    "long", deadline=None, max_examples=1000, print_blob=True, suppress_health_check=SLOW_MACHINES
 )
 
 

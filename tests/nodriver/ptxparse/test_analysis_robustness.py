@@ -77,7 +77,7 @@ def test_mutations_of_real_modules_are_analysed(number: int, long_run: bool) -> 
     text = FILES[number].read_text()
     text = re.sub(r"//[^\n]*", "", text)
     choice = random.Random(number)
-    for _ in range(150 if long_run else 5):
+    for _ in range(50 if long_run else 5):
         for program in analysed(mutate(text, choice)):
             if choice.random() < 0.3:
                 evaluate(program, (2, 1, 1), (32, 1, 1), bytes(program.parameter_bytes), [("a", 1 << 20, 1 << 12)])

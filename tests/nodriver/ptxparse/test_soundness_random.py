@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 import tests.random_kernels.examine as examination
-from ptxparse.api import Range
+from ptxparse.api import Range, analyze, count, evaluate
+from ptxparse.evaluation import counting, scope
 from ptxparse.opcodes import lookup
 from ptxparse.parser import parse
 from tests.random_kernels.examine import Report, examine
@@ -21,23 +22,25 @@ from tests.random_kernels.kernel import generate
 from tests.random_kernels.launches import cases
 from tests.random_kernels.reduce import reduce
 
+HUGE = (
+    ((2**31 - 1, 65535, 65535), (1024, 1, 1)), ((70000, 1, 1), (32, 32, 1)), ((1, 65535, 1), (16, 8, 8)),
+    ((2**31 - 1, 1, 1), (1, 1, 1)),
+)  # fmt: skip
 LAUNCHES = 3
 GROUP = 20
-GROUPS = 12
+GROUPS = 14
 LONG_GROUPS = 520
 SEED = 1 << 20
-"""First seed of the suite. Seeds of reported faults stand in ``test_kernels_that_failed_once``."""
+"""First seed of the suite."""
 
 
-OPCODES = (
-    "add", "sub", "mul.lo", "mul.hi", "mul.wide.s32", "mul.wide.u32", "mad.lo", "mad.wide", "shl.b32", "shl.b64",
-    "shr.s32", "shr.u64", "and.b32", "or.b32", "xor.b32", "not.b32", "neg.s32", "min.s32", "max.u32", "div.s32",
-    "div.u32", "rem.s32", "rem.u32", "bfe.s32", "bfe.u32", "bfi.b32", "cvt.s64.s32", "cvt.u64.u32", "cvt.u32.u64",
-    "cvt.s32.s16", "selp", "and.pred", "or.pred", "xor.pred", "not.pred", "mov.b64 {", "mov.b32 {", "%laneid",
-    "%tid.z", "%nctaid.x", "ld.global.v4", "st.global.v2", "red.global", "atom.global", "cvta.to.global", "ld.u32",
-    "st.b32", "brx.idx", "call", "ld.param.v2", "cp.async", "setp.lt.u32", "setp.ge.and", "bra.uni", "exit",
-    ", G;", ", PA;", ", IA;",
-)  # fmt: skip
+OPCODES = """
+add sub mul.lo mul.hi mul.wide.s32 mul.wide.u32 mad.lo mad.wide shl.b32 shl.b64 shr.s32 shr.u64 and.b32 or.b32 xor.b32
+not.b32 neg.s32 abs.s32 min.s32 max.u32 div.s32 div.u32 rem.s32 rem.u32 bfe.s32 bfe.u32 bfi.b32 cvt.s64.s32 cvt.u64.u32
+cvt.u32.u64 cvt.s32.s16 cvt.sat selp and.pred or.pred xor.pred not.pred mov.b64\t{ mov.b32\t{ %laneid %tid.z %nctaid.x
+ld.global.v4 st.global.v2 red.global atom.global cvta.to.global cvta.shared ld.u32 st.b32 brx.idx call ld.param.v2
+cp.async shfl.sync vote.sync setp.lt.u32 setp.ge.and bra.uni exit ,\tG; ,\tPA; ,\tIA;
+""".replace("\n", " ").split(" ")
 
 
 def run(seed: int, checks: str = "abcdef") -> Report:
@@ -52,7 +55,7 @@ def describe(seed: int, report: Report) -> str:
 
 
 def check_group(first: int) -> None:
-    """Twenty kernels: nothing is violated, and little is thrown away."""
+    """So many kernels: nothing is violated, and little is thrown away."""
     launches = discarded = 0
     for seed in range(first, first + GROUP):
         report = run(seed)
@@ -67,16 +70,48 @@ def test_random_kernels(group: int) -> None:
     check_group(SEED + GROUP * group)
 
 
+@pytest.mark.parametrize("points", [1, 40])
+@pytest.mark.parametrize("group", range(4))
+def test_random_kernels_when_little_is_listed(monkeypatch: pytest.MonkeyPatch, group: int, points: int) -> None:
+    """Launches are small here, so that all index values would be listed; large ones go by intervals."""
+    monkeypatch.setattr(scope, "MOST_POINTS", points)
+    monkeypatch.setattr(counting, "MOST_POINTS", points)
+    check_group(2 * SEED + GROUP * group + 1000 * points)
+
+
+@pytest.mark.parametrize("group", range(4))
+def test_huge_launches_are_evaluated(group: int) -> None:
+    """No number is too large: launches that nobody could interpret."""
+    choose = random.Random(group)
+    for seed in range(3 * SEED + GROUP * group, 3 * SEED + GROUP * (group + 1)):
+        (program,) = analyze(parse(generate(seed)))
+        for grid, block in HUGE:
+            parameters = choose.choices((0, 0, 1, 127, 128, 255), k=program.parameter_bytes)
+            for word in range(0, len(parameters) - 7, 8):
+                if choose.random() < 0.5:
+                    parameters[word:word + 8] = (4096 + 256 * word).to_bytes(8, "little")
+            evaluate(program, grid, block, bytes(parameters), [("a", 4096, 1 << 20)])
+            for amount in count(program, grid, block, bytes(parameters)).values():
+                assert 0 <= amount.low <= amount.high and amount.expected <= amount.high * (1 + 1e-9)
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("group", range(GROUPS, LONG_GROUPS))
 def test_many_random_kernels(group: int) -> None:
     check_group(SEED + GROUP * group)
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("points", [1, 40])
+@pytest.mark.parametrize("group", range(4, 100))
+def test_many_random_kernels_when_little_is_listed(monkeypatch: pytest.MonkeyPatch, group: int, points: int) -> None:
+    test_random_kernels_when_little_is_listed(monkeypatch, group, points)
+
+
 def test_the_generator_covers_what_compilers_emit() -> None:
     texts = [generate(SEED + n) for n in range(300)]
     whole = "\n".join(texts)
-    for opcode in OPCODES:
+    for opcode in (name.replace("\t", " ") for name in OPCODES):
         assert opcode in whole, opcode
     assert sum("$L1:" in text and re.search(r"bra(\.uni)? \$L1;", text) is not None for text in texts) > 30
 
