@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ptxparse.conditions import Condition, Constraints, constraints
+from ptxparse.conditions import Condition, Constraints, constraints, limits_of
 from ptxparse.loops import Loops
 from ptxparse.model import TYPE_BYTES, Register
 from ptxparse.opcodes import Effect, accessed_bytes, fragment, lookup
@@ -206,17 +206,12 @@ class AccessBuilder:
         size = self._operand(raw, 3)
         if self.walk.body.register_type(operands[3].name) == "pred":
             return [(size, False)]
-        node = self._single(size)
+        node = self.graph.single(size)
         if node is not None and node[0] == "alternatives":
             nonzero = [guards for value, guards in node[1] if constant_of(value) != 0]
             if len(nonzero) == 1:
                 return list(nonzero[0])
         return [(compare(self.graph, "lt", ZERO, self.graph.wrap(size, 32, False)), True)]
-
-    def _single(self, value: Sum) -> tuple[Any, ...] | None:
-        if len(value) == 1 and value[0][1] == 1 and len(value[0][0]) == 1:
-            return self.graph.nodes[value[0][0][0]]
-        return None
 
     def _stride(self, raw: RawAccess, length: int) -> Sum:
         """Elements between the lines of a matrix: the last operand of ``wmma.load`` and ``wmma.store``, if there."""
@@ -279,7 +274,7 @@ class AccessBuilder:
         known = [(value, truth) for value, needed, truth in self._flat(found.rest) if not needed]
         uniform = tuple(condition for condition in known if self.graph.is_uniform(condition[0]))
         key = _Key(
-            kind, bases, without_constant(offset), _limits(found), uniform, tuple(sorted(checks)),
+            kind, bases, without_constant(offset), limits_of(found), uniform, tuple(sorted(checks)),
             certain and found.equivalent and len(uniform) == len(found.rest) and raw.instruction.op.opcode != "discard",
             tuple(self.flow.loops_around(raw.block)),
         )
@@ -332,10 +327,6 @@ class AccessBuilder:
                 if node[0] == "load" or (node[0] == "unknown" and node[-1] == "memory"):
                     return Reason.POINTER_FROM_MEMORY
         return Reason.NO_BASE
-
-
-def _limits(found: Constraints) -> tuple[Limit, ...]:
-    return tuple(Limit(c.value, c.relation, tuple(sorted(c.checks))) for c in found.items)
 
 
 def _merged(spans: dict[tuple[int, int], None]) -> tuple[tuple[int, int], ...]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ptxparse.accesses import AccessBuilder
-from ptxparse.conditions import constraints
+from ptxparse.conditions import constraints, limits_of
 from ptxparse.escapes import Escapes
 from ptxparse.flow import Flow
 from ptxparse.inline import inline
@@ -104,8 +104,7 @@ def _loop_bounds(walk: Walk, loops: Loops, builder: AccessBuilder) -> list[LoopB
                 inner, needed = builder.flattener.flatten(final(check.value))
                 checks |= {Check(inner, check.low, check.high), *needed}
             limits.append(Limit(value, limit.relation, tuple(sorted(checks))))
-        entered = tuple(Limit(c.value, c.relation, tuple(sorted(c.checks))) for c in guards.items)
-        found.append(LoopBound(facts.counter, tuple(limits), entered, facts.exact))
+        found.append(LoopBound(facts.counter, tuple(limits), limits_of(guards), facts.exact))
     return found
 
 

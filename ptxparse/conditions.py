@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from ptxparse.program import Limit
 from ptxparse.rewrite import Flattener
 from ptxparse.transfer import compare, exclusive
 from ptxparse.values import INFINITY, ONE, ZERO, Check, Graph, Sum, add, constant, constant_of
@@ -51,7 +52,7 @@ def constraints(graph: Graph, flattener: Flattener, conditions: list[Condition])
         if value[0] == ((), 1) and len(value) == 2 and value[1][1] == -1:
             work.append((add(ONE, value, -1), not truth, depth))
             continue
-        node = _single(graph, value)
+        node = graph.single(value)
         if node is not None and depth < _DEEPEST:
             kind = node[0]
             if (kind == "and" and truth) or (kind == "or" and not truth):
@@ -79,18 +80,12 @@ def constraints(graph: Graph, flattener: Flattener, conditions: list[Condition])
 def _no_sign_bit(graph: Graph, value: Sum) -> tuple[Sum, Sum] | None:
     """``a | b`` is not negative exactly when neither a nor b is: compilers test two numbers at once like that. Returns
     what must both be false: a < 0 and b < 0."""
-    outer = _single(graph, value)
-    node = _single(graph, outer[1]) if outer is not None and outer[0] == "wrap" and outer[3] else None
+    outer = graph.single(value)
+    node = graph.single(outer[1]) if outer is not None and outer[0] == "wrap" and outer[3] else None
     if outer is None or node is None or node[0] != "or":
         return None
     numbers = [graph.wrap(_inner(graph, part, outer[2]), outer[2], True) for part in node[1:]]
     return compare(graph, "lt", numbers[0], ZERO), compare(graph, "lt", numbers[1], ZERO)
-
-
-def _single(graph: Graph, value: Sum) -> tuple[Any, ...] | None:
-    if len(value) == 1 and value[0][1] == 1 and len(value[0][0]) == 1:
-        return graph.nodes[value[0][0][0]]
-    return None
 
 
 def _alternative(node: tuple[Any, ...], truth: bool) -> list[Condition] | None:
@@ -132,7 +127,7 @@ def _both_ends(
     """left < right where left is x as an unsigned number of b bits: how compilers test 0 <= x < right at once. With x
     in the signed range and right at most 2^(b-1) - 1, a negative x would be a number too large. None for any other
     left."""
-    node = _single(graph, left)
+    node = graph.single(left)
     if node is None or node[0] != "wrap" or node[3] or graph.is_uniform(left) or _is_leaf(graph, node[1]):
         return None
     half = 1 << (node[2] - 1)
@@ -147,10 +142,15 @@ def _both_ends(
 
 def _inner(graph: Graph, value: Sum, bits: int) -> Sum:
     """What a number is modulo 2^bits, without the wrap that says so."""
-    node = _single(graph, value)
+    node = graph.single(value)
     return node[1] if node is not None and node[0] == "wrap" and node[2] == bits else value
 
 
+def limits_of(found: Constraints) -> tuple[Limit, ...]:
+    """Constraints in the form that programs keep."""
+    return tuple(Limit(c.value, c.relation, tuple(sorted(c.checks))) for c in found.items)
+
+
 def _is_leaf(graph: Graph, value: Sum) -> bool:
-    node = _single(graph, value)
+    node = graph.single(value)
     return node is not None and node[0] in ("unknown", "load")

@@ -264,7 +264,8 @@ class Flattener(Rewriter):
         if node[0] != "wrap" or graph.uniform[atom]:
             return value, None
         inner: Sum = node[1]
-        if len(inner) == 1 and len(inner[0][0]) == 1 and graph.nodes[inner[0][0][0]][0] in ("unknown", "load"):
+        single = graph.single(inner)
+        if single is not None and single[0] in ("unknown", "load"):
             return value, None
         low, high = graph.low[atom], graph.high[atom]
         return inner, Check(inner, low, high)

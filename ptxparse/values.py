@@ -9,7 +9,7 @@ right, a remainder, a minimum, a selection). Sums are mathematical integers. A r
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 Product = tuple[int, ...]
 Sum = tuple[tuple[Product, int], ...]
@@ -140,6 +140,12 @@ class Graph:
         self.depth[found] = depth
         return (((found,), 1),)
 
+    def single(self, value: Sum) -> tuple[Any, ...] | None:
+        """The node of a sum that is one atom by itself, else None."""
+        if len(value) == 1 and value[0][1] == 1 and len(value[0][0]) == 1:
+            return self.nodes[value[0][0][0]]
+        return None
+
     def is_uniform(self, value: Sum) -> bool:
         uniform = self.uniform
         return all(uniform[atom] for product, _ in value for atom in product)
@@ -216,10 +222,9 @@ class Graph:
         least, most = self.bounds(value)
         if low <= least and most <= high:
             return value
-        if len(value) == 1 and value[0][1] == 1 and len(value[0][0]) == 1:
-            node = self.nodes[value[0][0][0]]
-            if node[0] == "wrap" and node[2] == bits:
-                return self.wrap(node[1], bits, signed)  # type: ignore[arg-type]
+        node = self.single(value)
+        if node is not None and node[0] == "wrap" and node[2] == bits:
+            return self.wrap(node[1], bits, signed)
         return self.derived(("wrap", value, bits, signed), low, high, value)
 
     def shift_right(self, value: Sum, count: int) -> Sum:
@@ -254,10 +259,9 @@ class Graph:
             high >>= zeros
         low = low >> count if low > -INFINITY else low
         high = high >> count if high < INFINITY else high
-        if len(rest) == 1 and rest[0][1] == 1 and len(rest[0][0]) == 1:
-            node = self.nodes[rest[0][0][0]]
-            if node[0] == "shift_right":
-                return add(whole, self.shift_right(node[1], node[2] + count))  # type: ignore[arg-type, operator]
+        node = self.single(rest)
+        if node is not None and node[0] == "shift_right":
+            return add(whole, self.shift_right(node[1], node[2] + count))
         return add(whole, self.derived(("shift_right", rest, count), low, high, rest))
 
     def _exact_division(self, value: Sum, count: int) -> Sum | None:
@@ -292,10 +296,6 @@ class Graph:
         zeros = (common & -common).bit_length() - 1
         if zeros:
             return scale(self.low_bits(tuple([(p, c >> zeros) for p, c in value]), count - zeros), 1 << zeros)
-        if len(value) == 1 and value[0][1] == 1 and len(value[0][0]) == 1:
-            node = self.nodes[value[0][0][0]]
-            if node[0] == "low_bits":
-                return self.low_bits(node[1], node[2])  # type: ignore[arg-type]
         return self.derived(("low_bits", value, count), 0, unit - 1, value)
 
     def _without_inner_wraps(self, value: Sum, count: int) -> Sum:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 from ptxparse.accesses import AccessBuilder
-from ptxparse.conditions import Condition
+from ptxparse.conditions import Condition, limits_of
 from ptxparse.model import Immediate, Instruction
 from ptxparse.opcodes import (
     Effect,
@@ -74,7 +74,7 @@ class WorkBuilder:
         conjunction = builder.conjunction((*builder.block_conditions(block), *guards_of))
         if conjunction.false:
             return
-        guards = tuple(Limit(c.value, c.relation, tuple(sorted(c.checks))) for c in conjunction.items)
+        guards = limits_of(conjunction)
         whole = whole and conjunction.whole and builder.is_certain(block)
         key = (guards, tuple(self.walk.flow.loops_around(block)), whole, block in self.walk.flow.tangled)
         _add(self.found.setdefault(key, {}), amounts)

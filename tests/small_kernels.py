@@ -6,7 +6,6 @@ into which it has been loaded. :func:`check` runs a kernel and returns sentences
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -206,20 +205,20 @@ def check(
 
 def amounts(result: LaunchResult) -> dict[str, float]:
     """Operations by class and bytes that a launch really made."""
-    total: Counter[str] = Counter()
+    total: dict[str, float] = {}
     for text, times in result.instructions.items():
         opcode, *modifiers = text.split(".")
         op = Mnemonic(text, opcode, tuple(modifiers))
         row = lookup(op)
         kind, operations = operation_count(op)
         if operations and row is not None and row.kind is not Kind.TENSOR:
-            total[kind] += operations * times
+            total[kind] = total.get(kind, 0) + operations * times
     entries = result.log.entries
-    for kind, names in ((b"R", ("bytes_read",)), (b"W", ("bytes_written",)), (b"A", ("bytes_read", "bytes_written"))):
-        size = int(entries["width"][entries["kind"] == kind].sum())
+    for letter, names in ((b"R", ("bytes_read",)), (b"W", ("bytes_written",)), (b"A", ("bytes_read", "bytes_written"))):
+        size = int(entries["width"][entries["kind"] == letter].sum())
         for name in names:
-            total[name] += size
-    return dict(total)
+            total[name] = total.get(name, 0) + size
+    return total
 
 
 def _outside_counts(counted: Mapping[str, Amount], actual: Mapping[str, float]) -> Iterable[str]:
