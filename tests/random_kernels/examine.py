@@ -22,13 +22,13 @@ from ptxparse.api import (
 from ptxparse.opcodes import operation_count
 from ptxparse.parser import mnemonic
 from softgpu.reference import DeadlockError, InterpreterError, LaunchResult, MemoryFault, Schedule, StepLimit, launch
-from tests.random_kernels.launches import READ_ONLY, Case, Placed, allocations, place
+from tests.random_kernels.launches import Case, place
 from tests.random_kernels.memory import BYTES
+from tests.random_kernels.placed import Placed
 from tests.soundness import ALLOWED, inside, union
 
 STEPS = 6000
 """Issues of a launch at most; what takes longer is discarded."""
-UNCOUNTED = ("none",)
 
 
 @dataclass
@@ -58,18 +58,26 @@ def examine(text: str, launches: Sequence[Case], checks: str = "abcdef") -> Repo
     if program.opaque is not None:
         report.opaque += 1
     for case in launches:
-        placed = place(module, case)
-        try:
-            result = launch(placed.loaded, program.kernel, case.grid, case.block, placed.parameters, step_limit=STEPS)
-        except (MemoryFault, StepLimit, DeadlockError) as error:
-            report.discarded.append(type(error).__name__)
-            continue
-        except InterpreterError as error:
-            report.discarded.append(f"{type(error).__name__}: {error}")
-            continue
+        examine_launch(program, place(module, case), report, checks)
+    return report
+
+
+def examine_launch(program: AccessProgram, placed: Placed, report: Report, checks: str) -> None:
+    """One launch run and examined; discarded when the kernel does something that no kernel may do."""
+    try:
+        result = _run(program, placed, STEPS)
+    except (MemoryFault, StepLimit, DeadlockError) as error:
+        report.discarded.append(type(error).__name__)
+    except InterpreterError as error:
+        report.discarded.append(f"{type(error).__name__}: {error}")
+    else:
         report.launches += 1
         _Examination(program, placed, result, report, checks).run()
-    return report
+
+
+def _run(program: AccessProgram, placed: Placed, steps: int, schedule: Schedule | None = None) -> LaunchResult:
+    return launch(placed.loaded, program.kernel, placed.grid, placed.block, placed.parameters, shared=placed.shared,
+                  schedule=schedule, cooperative=placed.cooperative, step_limit=steps, log=schedule is None)
 
 
 class _Examination:
@@ -80,19 +88,18 @@ class _Examination:
         self.entries = result.log.entries
         self.report = report
         self.checks = checks
-        self.places = allocations(placed)
-        self.allocations = Allocations(self.places)
+        self.allocations = Allocations(placed.places)
         report.accesses += len(self.entries)
 
     def blame(self, check: str, sentence: str) -> None:
-        case = self.placed.case
-        self.report.violations.append((check, f"{sentence} [grid {case.grid} block {case.block} {case.numbers}]"))
+        self.report.violations.append((check, f"{sentence} [{self.placed.label}]"))
 
-    def evaluate(self, placed: Placed, known: Any = None, where: Allocations | None = None) -> Evaluation:
-        case = placed.case
-        where = where or Allocations(allocations(placed))
-        return evaluate(self.program, case.grid, case.block, placed.parameters, where,
-                        module_globals=placed.loaded.globals, contents=known)
+    def evaluate(
+        self, placed: Placed, known: Any = None, where: Allocations | None = None, program: AccessProgram | None = None
+    ) -> Evaluation:
+        return evaluate(program or self.program, placed.grid, placed.block, placed.parameters,
+                        where or Allocations(placed.places), module_globals=placed.loaded.globals, contents=known,
+                        shared=placed.shared)
 
     def run(self) -> None:
         evaluation = self.evaluate(self.placed, where=self.allocations)
@@ -104,9 +111,8 @@ class _Examination:
         if "d" in self.checks:
             self._again(evaluation)
         if "e" in self.checks:
-            everything = [(n, o, d) for n, o, d in self.placed.known]
-            tables = [piece for piece in everything if piece[0] in READ_ONLY]
-            for contents in (tables, everything):
+            everything = self.placed.known
+            for contents in ([p for p in everything if p[0] in self.placed.constant], everything):
                 known = self.evaluate(self.placed, contents)
                 if known.opaque is None:
                     self._inside(known, "e")
@@ -115,7 +121,7 @@ class _Examination:
 
     def _inside(self, evaluation: Evaluation, check: str) -> None:
         remaining = len(self.entries)
-        places = [*self.places, *((n, a, s) for n, (a, s) in self.placed.loaded.globals.items())]
+        places = [*self.placed.places, *((n, a, s) for n, (a, s) in self.placed.loaded.globals.items())]
         for identity, address, size in places:
             mine = self.entries[(self.entries["address"] >= address) & (self.entries["address"] < address + size)]
             remaining -= len(mine)
@@ -159,8 +165,8 @@ class _Examination:
                 self.report.precision.append((kind, touched, size))
 
     def _counts(self) -> None:
-        case = self.placed.case
-        amounts = count(self.program, case.grid, case.block, self.placed.parameters)
+        placed = self.placed
+        amounts = count(self.program, placed.grid, placed.block, placed.parameters, placed.shared)
         found: dict[str, float] = {}
         for text, times in self.result.instructions.items():
             kind, operations = operation_count(mnemonic(text))
@@ -182,14 +188,11 @@ class _Examination:
             self.blame("d", "a second evaluation differs")
         if self.program.escapes:
             return
-        elsewhere = place(self.placed.loaded.module, self.placed.case, spacing=1 << 20)
+        elsewhere = self.placed.again(1 << 20)
         moved = self.evaluate(elsewhere)
         if set(moved.ranges) != set(evaluation.ranges):
             self.blame("d", f"other ranges when moved: {set(moved.ranges) ^ set(evaluation.ranges)}")
-        copied = program_from_json(program_to_json(self.program))
-        case = self.placed.case
-        anew = evaluate(copied, case.grid, case.block, elsewhere.parameters, allocations(elsewhere),
-                        module_globals=elsewhere.loaded.globals)
+        anew = self.evaluate(elsewhere, program=program_from_json(program_to_json(self.program)))
         if set(anew.ranges) != set(moved.ranges):
             self.blame("d", f"its copy through JSON differs: {set(anew.ranges) ^ set(moved.ranges)}")
 
@@ -199,15 +202,11 @@ class _Examination:
             return
         if shared_between_threads(entries):
             return
-        case = self.placed.case
-        other = place(self.placed.loaded.module, case)
-        schedule = Schedule("random", seed=case.seed, together=1, quantum=5)
-        launch(other.loaded, self.program.kernel, case.grid, case.block, other.parameters, schedule=schedule, log=False,
-               step_limit=40 * STEPS)
-        shift = 0
-        for low, high in union(zip(entries["address"], entries["address"] + entries["width"].astype(np.uint64),
-                                   strict=True)).tolist():
-            if self.placed.memory.read(low, high - low) != other.memory.read(low + shift, high - low):
+        other = self.placed.again(0)
+        _run(self.program, other, 40 * STEPS, Schedule("random", seed=len(entries), together=1, quantum=5))
+        ends = entries["address"] + entries["width"].astype(np.uint64)
+        for low, high in union(zip(entries["address"], ends, strict=True)).tolist():
+            if self.placed.memory.read(low, high - low) != other.memory.read(low, high - low):
                 self.blame("f", f"the order of blocks changes [{low:#x}, {high:#x})")
                 return
 

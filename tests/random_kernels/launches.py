@@ -12,12 +12,12 @@ import numpy.typing as npt
 from ptxparse.model import Module, parameter_layout
 from softgpu.reference import LoadedModule, Memory
 from tests.random_kernels.memory import BYTES, MIDDLE, sparse
+from tests.random_kernels.placed import Dimensions, Placed
 
-Dimensions = tuple[int, int, int]
 WINDOW = 1 << 14
 """Bytes to either side of the middle of a buffer that hold numbers; the rest is zero."""
 BUFFERS = ("A", "B", "C", "T")
-READ_ONLY = ("B", "T")
+READ_ONLY: frozenset[object] = frozenset({"B", "T"})
 SMALL = (0, 1, 2, 3, 4, 5, 7, 8, 9, -1, -3)
 ANY = (0, 1, 3, 16, 100, -1, -7, 1000, 65535, 65536, 1 << 20, 0x7FFFFFFF, -0x80000000, 0x3FFFFFFF, 123456789)
 
@@ -31,19 +31,6 @@ class Case:
     numbers: dict[str, int]
     seed: int
     aliased: bool = False
-
-
-@dataclass(eq=False)
-class Placed:
-    """A case in memory. ``addresses`` are the starts of the buffers, ``known`` what they hold around
-    their middles before the launch, as (buffer, offset, bytes)."""
-
-    case: Case
-    memory: Memory
-    loaded: LoadedModule
-    parameters: bytes
-    addresses: dict[str, int]
-    known: list[tuple[str, int, bytes]]
 
 
 def cases(seed: int, count: int) -> list[Case]:
@@ -84,7 +71,7 @@ def place(module: Module, case: Case, spacing: int = 0) -> Placed:
     loaded = LoadedModule(module, memory)
     addresses = {name: sparse(memory) for name in BUFFERS}
     choose = np.random.default_rng(case.seed)
-    known = []
+    known: list[tuple[object, int, bytes]] = []
     for name, address in addresses.items():
         words = _contents(choose, name)
         memory.write(address + MIDDLE - WINDOW, words)
@@ -95,7 +82,9 @@ def place(module: Module, case: Case, spacing: int = 0) -> Placed:
     middles = {name: address + MIDDLE for name, address in addresses.items()}
     if case.aliased:
         middles["C"] = middles["A"] + 512
-    return Placed(case, memory, loaded, _parameters(module, case, middles), addresses, known)
+    places: list[tuple[object, int, int]] = [(name, address, BYTES) for name, address in addresses.items()]
+    return Placed(memory, loaded, case.grid, case.block, _parameters(module, case, middles), places, known, READ_ONLY,
+                  f"grid {case.grid} block {case.block} {case.numbers}", lambda more: place(module, case, more))
 
 
 def _contents(choose: np.random.Generator, name: str) -> npt.NDArray[np.int32]:
@@ -131,8 +120,3 @@ def _parameters(module: Module, case: Case, middles: dict[str, int]) -> bytes:
             data = packed(numbers[slot.name], slot.size)
         block[slot.offset:slot.offset + slot.size] = data
     return bytes(block)
-
-
-def allocations(placed: Placed) -> list[tuple[object, int, int]]:
-    """The buffers as allocations."""
-    return [(name, address, BYTES) for name, address in placed.addresses.items()]
