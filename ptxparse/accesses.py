@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from ptxparse.conditions import Condition, Constraints, constraints, limits_of
+from ptxparse.inline import OF_MODULE
 from ptxparse.loops import Loops
 from ptxparse.model import TYPE_BYTES, Register
 from ptxparse.opcodes import Effect, accessed_bytes, fragment, lookup
@@ -268,6 +269,7 @@ class AccessBuilder:
             return [Problem(self._no_base(flat), line)]
         if sum(1 for base in bases if base.name) > 1:
             return [Problem(Reason.TWO_BASES, line)]
+        bases = tuple(base._replace(name=base.name.removesuffix(OF_MODULE)) for base in bases)
         found = self.conjunction(tuple(conditions))
         if found.false:
             return []

@@ -9,7 +9,7 @@ from ptxparse.accesses import AccessBuilder
 from ptxparse.conditions import constraints, limits_of
 from ptxparse.escapes import Escapes
 from ptxparse.flow import Flow
-from ptxparse.inline import inline
+from ptxparse.inline import OF_MODULE, Body, inline
 from ptxparse.loops import Loops
 from ptxparse.model import Function, Module, ParameterSlot, parameter_layout
 from ptxparse.program import Access, AccessProgram, Limit, LoopBound, Parameter, Work
@@ -59,7 +59,7 @@ def analyze_kernel(module: Module, kernel: Function) -> AccessProgram:
         uniform=tuple(walk.graph.uniform[old] for old in mapping),
         loops=tuple(_renumber_loop(loop, mapping) for loop in bounds),
         accesses=tuple(_renumber_access(access, mapping) for access in accesses),
-        global_sizes={name: body.variables[name].size for name in sorted(names) if name in body.variables},
+        global_sizes=_sizes(body, names),
         escapes=tuple(sorted(escapes.words.items())),
         opaque=problems[0][0] if problems else None,
         opaque_line=problems[0][1] if problems else 0,
@@ -72,6 +72,12 @@ def analyze_kernel(module: Module, kernel: Function) -> AccessProgram:
             part._replace(guards=tuple(_renumber_limit(limit, mapping) for limit in part.guards)) for part in work
         ),
     )
+
+
+def _sizes(body: Body, names: set[str]) -> dict[str, int]:
+    """Declared sizes in bytes of module variables."""
+    found = {name: body.variables.get(name + OF_MODULE) or body.variables.get(name) for name in sorted(names)}
+    return {name: variable.size for name, variable in found.items() if variable is not None}
 
 
 def _opaque(

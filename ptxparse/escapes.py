@@ -53,7 +53,9 @@ class Escapes:
             row = walk.usage.rows[index]
             line = walk.flow.instructions[index].line
             null_test = tests_for_null(walk.flow.instructions[index])
-            for atom in sorted(_addends(graph, loops.resolve(value, block))):
+            resolved = loops.resolve(value, block)
+            null_test = null_test and graph.single(resolved) is not None
+            for atom in sorted(_addends(graph, resolved)):
                 node: tuple[Any, ...] = graph.nodes[atom]
                 if null_test and node[0] == "param":
                     continue

@@ -27,6 +27,8 @@ from tessera.reasons import Reason
 
 MOST_INSTRUCTIONS = 40_000
 MOST_CALLS = 4_000
+OF_MODULE = "@module"
+"""Ending of the name of a module variable where the kernel has something else of that name."""
 _MODULE_WIDE = ("global", "const")
 BUILTINS: dict[str, Reason] = {
     "vprintf": Reason.DEVICE_PRINTF,
@@ -83,6 +85,11 @@ class _Inliner:
         self.body = body
         self.functions = {f.name: f for f in reversed(module.functions) if f.instructions is None}
         self.functions.update({f.name: f for f in module.functions if f.instructions is not None})
+        # Variables of the module that the kernel hides by names of its own; the functions it calls still mean them.
+        own = {v.name for v in body.function.parameters + body.function.variables}
+        hidden = [v for v in module.variables if v.name in own]
+        self.hidden = frozenset(v.name for v in hidden)
+        body.variables.update({v.name + OF_MODULE: v for v in hidden})
         self.count = 0
         self.out: list[Instruction] = []
         self.returned: dict[str, list[Instruction]] = {}
@@ -173,9 +180,8 @@ class _Inliner:
         elif instruction.op.opcode == "ret":
             copied = Instruction(mnemonic("bra"), (Symbol(end),), instruction.line)
         else:
-            copied = Instruction(
-                instruction.op, tuple([_renamed(o, suffix, function) for o in instruction.operands]), instruction.line
-            )
+            operands = tuple([_renamed(o, suffix, function, self.hidden) for o in instruction.operands])
+            copied = Instruction(instruction.op, operands, instruction.line)
         if suffix and instruction.predicate is not None:
             copied.predicate = Register(instruction.predicate.name + suffix)
             copied.negated = instruction.negated
@@ -221,7 +227,7 @@ class _Inliner:
             for offset, width, name in places:
                 overlaps[name] = [n for o, w, n in places if n != name and o < offset + width and offset < o + w]
         self.body.lost = {name for name, others in overlaps.items() if others or name not in read}
-        if not any(overlaps.values()):
+        if not any(overlaps.values()) and not any(i.op.opcode == "call" for i in self.out):
             return
         out: list[Instruction] = []
         moved: dict[int, int] = {}
@@ -229,6 +235,13 @@ class _Inliner:
             moved[index] = len(out)
             out.append(instruction)
             target = instruction.operands[0] if instruction.operands else None
+            if instruction.op.opcode == "call" and isinstance(target, Vector):
+                # What a call that stays leaves in its results, nobody knows.
+                for symbol in target.items:
+                    variable = self._real(symbol.name) if isinstance(symbol, Symbol) else ""
+                    for _, _, name in sorted(slots.get(variable, ())):
+                        unknown = Register(f"%unknown{len(out)}")
+                        out.append(Instruction(mnemonic("mov.b64"), (Register(name), unknown), instruction.line))
             if instruction.op.opcode in ("mov", "cvt") and isinstance(target, Register):
                 for name in overlaps.get(target.name, ()):
                     unknown = Register(f"%unknown{len(out)}")
@@ -257,7 +270,7 @@ def _labels_by_index(function: Function) -> dict[int, list[str]]:
     return found
 
 
-def _renamed(operand: Operand, suffix: str, function: Function) -> Operand:
+def _renamed(operand: Operand, suffix: str, function: Function, hidden: frozenset[str]) -> Operand:
     if isinstance(operand, Register):
         if operand.name == "_" or (operand.name[0] == "%" and function.register_type(operand.name) is None):
             return operand
@@ -267,19 +280,21 @@ def _renamed(operand: Operand, suffix: str, function: Function) -> Operand:
             v.name == operand.name and v.space not in _MODULE_WIDE
             for v in function.variables + function.parameters + function.results
         )
+        if not local and operand.name in hidden:
+            return Symbol(operand.name + OF_MODULE, operand.offset)
         return Symbol(operand.name + suffix, operand.offset) if local else operand
     if isinstance(operand, Address):
         return Address(
-            _renamed(operand.base, suffix, function),
+            _renamed(operand.base, suffix, function, hidden),
             operand.offset,
-            tuple([_renamed(o, suffix, function) for o in operand.extra]),
+            tuple([_renamed(o, suffix, function, hidden) for o in operand.extra]),
         )
     if isinstance(operand, Vector):
-        return Vector(tuple([_renamed(o, suffix, function) for o in operand.items]))
+        return Vector(tuple([_renamed(o, suffix, function, hidden) for o in operand.items]))
     if isinstance(operand, Pair):
-        return Pair(_renamed(operand.first, suffix, function), _renamed(operand.second, suffix, function))
+        return Pair(*(_renamed(o, suffix, function, hidden) for o in (operand.first, operand.second)))
     if isinstance(operand, Negated):
-        return Negated(_renamed(operand.operand, suffix, function))
+        return Negated(_renamed(operand.operand, suffix, function, hidden))
     return operand
 
 

@@ -13,7 +13,7 @@ from ptxparse.conditions import Constraint, constraints
 from ptxparse.rewrite import Flattener, PhiRewriter, Rewriter, arguments, provided
 from ptxparse.transfer import Alternative, alternatives
 from ptxparse.values import INFINITY, ONE, ZERO, Check, Sum, add, constant, constant_of, scale
-from ptxparse.walk import MOST_ALTERNATIVES, Condition, Phi, Walk
+from ptxparse.walk import MOST_ADDENDS, MOST_ALTERNATIVES, Condition, Phi, Walk
 
 _MOST_ROUNDS = 4
 
@@ -65,6 +65,8 @@ class Loops:
         return self._rewriter(value)
 
     def _define(self, phi: Phi, value: Sum) -> None:
+        if len(value) > MOST_ADDENDS:
+            value = self._unknown(phi, self.flow.loop_of[phi.block])
         self._rewriter.define(phi.atom, value)
 
     def leaves(self, value: Sum) -> frozenset[int]:

@@ -33,6 +33,7 @@ _OPAQUE_EFFECTS = {
 }
 _ADDRESSED = (Effect.LOAD, Effect.STORE, Effect.ATOMIC, Effect.COPY, Effect.MATRIX_LOAD, Effect.MATRIX_STORE)
 _VARYING_SOURCES = (Source.DEVICE, Source.TIME, Source.ENVIRONMENT)
+_WHAT_ATOMICS_DO = frozenset({"add", "min", "max", "and", "or", "xor", "b32", "b64", "u32", "s32", "u64", "s64"})
 _GRID_WORKSPACE = ("%envreg1", "%envreg2")
 
 
@@ -66,6 +67,7 @@ class Properties:
         self.problems: list[tuple[Reason, int]] = list(body.problems)
         self.pins: list[tuple[Reason, int]] = list(body.pins)
         self.deterministic = not body.problems
+        self.atomics: set[tuple[str, ...]] = set()
         self.device_invariant = not body.problems
         if any("cluster" in directive for directive in body.function.directives):
             self.pins.append((Reason.CLUSTER, body.function.line))
@@ -77,6 +79,8 @@ class Properties:
         self.read = {name for _, index in reached for name in usage.reads[index]}
         for block, index in reached:
             self._instruction(block, index)
+        if len(self.atomics) > 1:
+            self.deterministic = False
         if self.device_invariant and self._contracts([index for _, index in reached]):
             self.device_invariant = False
 
@@ -105,6 +109,8 @@ class Properties:
             returned = [name for name in self.usage.writes[index] if name in self.read]
             if returned or is_order_dependent(instruction.op):
                 self.deterministic = False
+            # Additions commute with each other, and maxima do, but not the one with the other, should they meet.
+            self.atomics.add(tuple(m for m in instruction.op.modifiers if m in _WHAT_ATOMICS_DO))
         self._special_registers(instruction, index)
         if _reaches_cluster(instruction.op.text):
             self.pins.append((Reason.CLUSTER, line))

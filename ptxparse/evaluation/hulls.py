@@ -220,7 +220,8 @@ def _always(scope: Scope, number: int, access: Access, known: list[Constraint]) 
         if not scope.is_known(leaf):
             return False
     for limit in compiled.guards[number]:
-        if limit.relation != "le" or not all(scope.check(*check, known) for check in limit.checks):
+        decided = limit.relation == "le" or not scope.numbers(limit.form)[0]
+        if not decided or not all(scope.check(*check, known) for check in limit.checks):
             return False
     return all(_runs_to_its_limits(scope, loop, known) for loop in access.loops)
 

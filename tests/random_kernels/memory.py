@@ -19,9 +19,9 @@ GAP = 1 << 42
 _NORESERVE = 0x4000
 
 
-def sparse(memory: Memory, size: int = BYTES) -> int:
-    """Address of ``size`` new zero bytes, which take no memory until they are touched."""
-    memory._next += GAP  # a wrong turn out of one buffer must not end in another one
+def sparse(memory: Memory, size: int = BYTES, gap: int = GAP) -> int:
+    """Address of ``size`` new zero bytes, which take no memory until they are touched, ``gap`` bytes from others."""
+    memory._next += gap  # a wrong turn out of one buffer must not end in another one
     address = memory.allocate(1)
     buffer = memory.buffer_at(address)
     assert buffer is not None

@@ -17,7 +17,7 @@ from tests.launches.case import LaunchCase
 from tests.launches.place import encode, entry_of, parameter_block, text_of
 from tests.launches.registry import KernelLaunches
 from tests.random_kernels.examine import Report, examine_launch
-from tests.random_kernels.memory import BYTES, MIDDLE, sparse
+from tests.random_kernels.memory import BYTES, GAP, MIDDLE, sparse
 from tests.random_kernels.placed import Placed
 
 _NUMBER = re.compile(r"(?<=[ ,])-?\d+(?=[,;])")
@@ -101,7 +101,7 @@ def place_widely(module: Module, entry: Function, case: LaunchCase, spacing: int
         memory.allocate(spacing)
     loaded = LoadedModule(module, memory)
     buffers = case.buffers()
-    starts = [sparse(memory) for _ in buffers]
+    starts = [sparse(memory, gap=min(GAP, (1 << 45) // (len(buffers) + 1) - BYTES)) for _ in buffers]
     addresses = {id(buffer): start + MIDDLE for buffer, start in zip(buffers, starts, strict=True)}
     known: list[tuple[object, int, bytes]] = []
     places: list[tuple[object, int, int]] = []

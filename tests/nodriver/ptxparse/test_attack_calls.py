@@ -108,6 +108,36 @@ CASES = [
            "ld.param.b32 %r1, [x]; mul.wide.u32 %rd1, %r1, 4; mov.u64 %rd2, tab; add.s64 %rd1, %rd1, %rd2; "
            "st.global.u32 [%rd1], 1; ret; }",
            "mov.u32 %r99, 0; { .param .b32 p; st.param.b32 [p], %n; call f, (p); }"),
+    *(
+        called(f"shadowed_by_{name}", f".global .align 4 .b8 g[16];\n.func f(.param .b32 x) {{ .reg .b64 %rd<3>; {store} ret; }}",
+               f"mov.u32 %r99, 0; {own} {{ .param .b32 p; st.param.b32 [p], 1; call f, (p); }}", parameters=f"a:u64 n:u32{more}",
+               **values)
+        for name, store, own, more, values in (
+            ("a_parameter", "mov.u64 %rd1, g; st.global.u32 [%rd1+4], 1;", "", " g:u64", {"g": words(4)}),
+            ("a_parameter_directly", "st.global.u32 [g+4], 1;", "", " g:u64", {"g": words(4)}),
+            ("a_shared_variable", "st.global.u32 [g+4], 1;", ".shared .b32 g[4]; st.shared.u32 [g], 1;", "", {}),
+            ("a_register", "st.global.u32 [g+4], 1;", ".reg .b64 g; mov.u64 g, %a;", "", {}),
+        )
+    ),
+    called("shadowed_by_the_caller's_variable", ".global .align 4 .b8 g[16];\n.func h() { st.global.u32 [g+4], 1; ret; }\n"
+           ".func f() { .shared .b32 g[4]; call h, (); st.shared.u32 [g], 1; ret; }", "mov.u32 %r99, 0; call f, ();"),
+    called("names_of_the_kernel_in_the_callee", ".func f(.param .b64 a) { .reg .b64 %rd<3>; ld.param.b64 %rd1, [a]; "
+           "st.global.u32 [%rd1+4], 1; ret; }", "mov.u32 %r99, 0; { .param .b64 a; st.param.b64 [a], %c; call f, (a); }",
+           parameters="a:u64 n:u32 c:u64", c=words(4)),
+    called("labels_of_the_kernel_in_the_callee", ".func f(.param .b32 x) { .reg .pred %p; .reg .b32 %r<3>; ld.param.b32 %r1, [x]; "
+           "setp.eq.u32 %p, %r1, 3; @%p bra E; ret; E: ret; }", "mov.u32 %r99, 5; { .param .b32 p; st.param.b32 [p], %n; "
+           "call f, (p); } setp.eq.u32 %p1, %n, 9; @%p1 bra E; mov.u32 %r99, 40; E:"),
+    called("result_of_a_builtin", ".extern .func (.param .b32 r) vprintf(.param .b64 x, .param .b64 y);\n"
+           ".global .align 1 .b8 text[3] = {104, 105, 0};\n.func (.param .b32 r) f() { st.param.b32 [r], 5; ret; }",
+           "{ .param .b64 p0; .param .b64 p1; .param .b32 q; call (q), f, (); mov.u64 %rd1, text; cvta.global.u64 %rd1, %rd1; "
+           "st.param.b64 [p0], %rd1; st.param.b64 [p1], 0; call (q), vprintf, (p0, p1); ld.param.b32 %r99, [q]; }"),
+    called("argument_of_two_calls", ".func (.param .b32 r) g(.param .b32 z) { .reg .b32 %r<3>; ld.param.b32 %r1, [z]; "
+           "add.u32 %r1, %r1, 10; st.param.b32 [r], %r1; ret; }\n.func (.param .b32 r) f(.param .b32 x) { { .param .b32 x; "
+           "st.param.b32 [x], 20; call (r), g, (x); } ret; }",
+           "{ .param .b32 x; .param .b32 q; st.param.b32 [x], 3; call (q), f, (x); call (q), f, (x); ld.param.b32 %r99, [q]; }"),
+    called("arguments_exchanged", ".func (.param .b32 r) f(.param .b32 x, .param .b32 y) { .reg .b32 %r<3>; ld.param.b32 %r1, [x]; "
+           "st.param.b32 [r], %r1; ret; }", "{ .param .b32 x; .param .b32 y; .param .b32 q; st.param.b32 [x], 3; st.param.b32 [y], 40; "
+           "call (q), f, (y, x); ld.param.b32 %r99, [q]; }"),
     called("recursive", ".func (.param .b32 r) f(.param .b32 x) { .reg .b32 %r<3>; .reg .pred %p; ld.param.b32 %r1, [x]; "
            "setp.eq.u32 %p, %r1, 0; @%p bra E; sub.u32 %r1, %r1, 1; { .param .b32 p; .param .b32 q; st.param.b32 [p], %r1; "
            "call (q), f, (p); ld.param.b32 %r1, [q]; } add.u32 %r1, %r1, 2; E: st.param.b32 [r], %r1; ret; }",

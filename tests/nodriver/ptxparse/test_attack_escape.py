@@ -39,6 +39,7 @@ ESCAPES = [
      "add.s64 %rd1, %a, %rd3; add.s32 %r1, %r1, 1; setp.lt.s32 %p1, %r1, %n; @%p1 bra L; st.global.u64 [%c], %rd2;"),
     ("compared", "setp.lt.u64 %p1, %a, %b; @%p1 st.global.u32 [%c], 1;"),
     ("compared_with_a_number", "setp.ne.u64 %p1, %a, 8; selp.u32 %r1, 1, 0, %p1; st.global.u32 [%c], %r1;"),
+    ("compared_with_an_absolute_address", "add.s64 %rd1, %a, -30064771328; setp.ne.u64 %p1, %rd1, 0; @%p1 st.global.u32 [%c], 1;"),
     ("compared_after_a_step", "add.s64 %rd1, %a, 4; setp.lt.u64 %p1, %rd1, %b; @%p1 st.global.u32 [%c], 1;"),
     ("set", "set.lt.u32.u64 %r1, %a, %b; st.global.u32 [%c], %r1;"),
     ("least", "min.u64 %rd1, %a, %b; st.global.u64 [%c], %rd1;"),

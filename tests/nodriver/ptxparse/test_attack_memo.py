@@ -10,7 +10,7 @@ import pytest
 from ptxparse.api import Allocations, Range, evaluate, program_from_json, program_to_json
 from ptxparse.codec import ProgramFormatError
 from tessera.reasons import Reason
-from tests.small_kernels import At, Placed, Small, check, one, place, small, sound, words
+from tests.small_kernels import At, Placed, Small, Value, check, one, place, small, sound, words
 
 BASE = 1 << 20
 
@@ -124,6 +124,31 @@ def test_a_pointer_compared_with_a_variable(element: int) -> None:
     address = at.loaded.globals["g"][0] + 4 * element
     at = Placed(at.memory, at.loaded, at.allocations, address.to_bytes(8, "little") + at.parameters[8:], at.places)
     assert not check(kernel, *one(), {}, placed=at).violations
+
+
+TWO = ".global .align 4 .b8 g[16];\n.global .align 4 .b8 h[16];"
+VARIABLES: list[tuple[str, str, dict[str, Value], str]] = [
+    ("null_falls_back_to_a_variable", "mov.u64 %rd9, g; setp.eq.u64 %p1, %a, 0; selp.b64 %rd1, %rd9, %a, %p1; "
+     "st.global.u32 [%rd1+4], 1;", {"a": 0}, "g"),
+    ("a_pointer_and_no_variable", "mov.u64 %rd9, g; setp.eq.u64 %p1, %a, 0; selp.b64 %rd1, %rd9, %a, %p1; "
+     "st.global.u32 [%rd1+4], 1;", {"a": words(4)}, "a"),
+    ("one_of_two_variables", "mov.u64 %rd9, g; mov.u64 %rd8, h; setp.eq.u64 %p1, %a, 0; selp.b64 %rd1, %rd9, %rd8, %p1; "
+     "st.global.u32 [%rd1+4], 1;", {"a": 3}, "h"),
+    ("a_walk_through_a_variable", "mov.u64 %rd9, g; mov.u32 %r9, 0; L: st.global.u32 [%rd9], 1; add.s64 %rd9, %rd9, 4; "
+     "add.u32 %r9, %r9, 1; setp.lt.u32 %p1, %r9, 3; @%p1 bra L;", {"a": 3}, "g"),
+    ("the_distance_of_two_variables", "mov.u64 %rd9, g; mov.u64 %rd8, h; sub.s64 %rd7, %rd8, %rd9; add.s64 %rd6, %rd9, %rd7; "
+     "st.global.u32 [%rd6], 1;", {"a": 3}, "h"),
+    ("the_distance_of_a_pointer_and_a_variable", "mov.u64 %rd9, g; sub.s64 %rd7, %a, %rd9; add.s64 %rd6, %rd9, %rd7; "
+     "st.global.u32 [%rd6], 1;", {"a": words(4)}, "a"),
+    ("the_low_bits_of_a_variable's_address", "mov.u64 %rd9, g; and.b64 %rd8, %rd9, 12; add.s64 %rd6, %a, %rd8; "
+     "st.global.u32 [%rd6], 1;", {"a": words(4)}, "a"),
+]
+
+
+@pytest.mark.parametrize(("name", "body", "arguments", "expected"), VARIABLES, ids=[v[0] for v in VARIABLES])
+def test_module_variables_as_bases(name: str, body: str, arguments: dict[str, Value], expected: str) -> None:
+    found = sound(small(f"{body} ret;", "a:u64", TWO), *one(), arguments)
+    assert {r.allocation for r in found.evaluation.ranges} == {expected}
 
 
 def adjacent(parameter: At) -> Placed:
