@@ -276,11 +276,13 @@ class Names:
             if text[-1] != "]":
                 raise OperandError("']' closing an address", text)
         inside = text[1:-1].strip()
-        if "," in inside:
-            parts = split_operands(inside)
-            base = self._address(f"[{parts[0]}]", depth + 1)
-            assert isinstance(base, Address)
-            return Address(base.base, base.offset, tuple([self._cached(p, depth + 1) for p in parts[1:]]))
+        if "," not in inside:
+            return Address(*self._base(inside, text))
+        parts = split_operands(inside)
+        return Address(*self._base(parts[0].strip(), text), tuple([self._cached(p, depth + 1) for p in parts[1:]]))
+
+    def _base(self, inside: str, text: str) -> tuple[Operand, int]:
+        """What an address starts from and the offset in bytes added to it; `text` is the whole address, for errors."""
         found = _NAME_AND_OFFSET.fullmatch(inside)
         if found is None:
             if not inside:
@@ -288,9 +290,8 @@ class Names:
             base_operand = self._constant(inside)
             if not isinstance(base_operand, Immediate):
                 raise OperandError("an integer address", text)
-            return Address(base_operand)
-        operand = self.resolve(found.group(1))
-        return Address(operand, self._offset(found))
+            return base_operand, 0
+        return self.resolve(found.group(1)), self._offset(found)
 
 
 def split_operands(text: str) -> list[str]:

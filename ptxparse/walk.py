@@ -73,6 +73,7 @@ class Walk:
         self.usage = usage
         self.relevance = Relevance(flow, usage)
         self.slots = {slot.name: slot for slot in slots}
+        self.parameter_bytes = max((slot.offset + slot.size for slot in slots), default=0)
         self.environment: dict[str, Sum] = {}
         self.undo: list[tuple[str, Sum | None]] = []
         self.conditions: dict[int, list[Condition]] = {}
@@ -437,7 +438,7 @@ class Walk:
             return None
         number = constant_of(offset)
         if number is not None:
-            return self._word(slot.offset + number, size, signed)
+            return self._word(slot.offset + number, size, signed) if self._holds(slot, number, size) else None
         low, high = self.graph.bounds(offset)
         low, high = max(low, 0), min(high, slot.size - size)
         step = 0
@@ -458,8 +459,15 @@ class Walk:
             return
         number = constant_of(offset)
         size = accessed_bytes(instruction.op)
-        place = (slot.offset, slot.size) if number is None or not size else (slot.offset + number, size)
+        if number is not None and size and self._holds(slot, number, size):
+            place = slot.offset + number, size
+        else:
+            place = slot.offset, slot.size
         self.partial_reads.append((*place, instruction.line))
+
+    def _holds(self, slot: ParameterSlot, number: int, size: int) -> bool:
+        """Whether the parameters, all of them, hold the bytes read at an offset from one of them."""
+        return 0 <= slot.offset + number <= self.parameter_bytes - size
 
     def _slot(self, address: Sum) -> tuple[ParameterSlot | None, Sum]:
         for product, coefficient in address:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from ptxparse.api import AccessProgram, Evaluation, analyze, count, evaluate, parse, program_to_json
+from ptxparse.api import AccessProgram, Evaluation, analyze, count, evaluate, parse, program_from_json, program_to_json
 from tests.small_kernels import small, text_of
 
 INDEX = "mul.wide.u32 %rd1, %r1, 4; add.s64 %rd2, %a, %rd1; st.global.u32 [%rd2], 1; ret;"
@@ -276,3 +276,13 @@ def test_every_launch_can_be_evaluated(grid: tuple[int, int, int], block: tuple[
     with within(2):
         evaluate(program, grid, block, data, [("a", BASE, 1 << 20)])
         count(program, grid, block, data)
+
+
+@pytest.mark.parametrize("offset", ["9223372036854775808", "-8", "16", "18446744073709551615"])
+@pytest.mark.parametrize("kind", ["u64", "u32"])
+def test_a_parameter_read_outside_the_parameters_is_not_a_parameter(offset: str, kind: str) -> None:
+    """Only the bytes of the block are parameters; what lies elsewhere is not known, and the store through it hides nothing."""
+    wide = "ld.param.u64 %rd1, [a+OFFSET];" if kind == "u64" else "ld.param.u32 %r1, [a+OFFSET]; cvt.u64.u32 %rd1, %r1;"
+    program, found = everything(wide.replace("OFFSET", offset) + " cvta.to.global.u64 %rd2, %rd1; st.global.u32 [%rd2], 1; ret;")
+    assert program_from_json(program_to_json(program)) == program
+    assert found.opaque is not None or program.opaque is not None
