@@ -7,6 +7,7 @@ What it does where the PTX manual leaves the result open, so that results are re
 - Threads that store to one place in one instruction: the last in row order wins. Rows are threads of the blocks of a
   batch, in schedule order; atomics act in the same order.
 - Memory is sequentially consistent; ``cp.async`` reads its source at issue and writes its destination at the wait.
+- ``elect.sync`` elects the lowest lane of its mask; the stack that ``alloca`` adds to grows up.
 - ``%smid`` is 0 of 1; clocks count issued instructions and advance with every read; clusters have one block.
 - The result of approximate functions, of matrix products and the layout of ``wmma`` fragments: see ``numerics`` and
   ``tensor``.

@@ -23,6 +23,7 @@ from ptxparse.model import (
     Symbol,
     Vector,
 )
+from ptxparse.order import in_manual_order
 from softgpu.reference.errors import UnsupportedInstruction
 from softgpu.reference.program import Control, FunctionCode, Kind, Operation, Place, Program, Read, Run, Value, Write
 from softgpu.reference.ptx_types import dtype_of, is_float, is_signed, signed, size_of
@@ -40,7 +41,7 @@ CARRY = "%carry"
 
 
 class Decoder:
-    """One instruction on its way to an :class:`Operation`."""
+    """One instruction on its way to an :class:`Operation`. ``name``: its mnemonic in the order of the manual."""
 
     def __init__(self, loaded: LoadedModule, program: Program, code: FunctionCode, instruction: Instruction) -> None:
         self.loaded = loaded
@@ -48,7 +49,8 @@ class Decoder:
         self.code = code
         self.instruction = instruction
         self.operands = instruction.operands
-        self.modifiers = list(instruction.modifiers)
+        self.modifiers = in_manual_order(instruction.opcode, instruction.modifiers)
+        self.name = ".".join((instruction.opcode, *self.modifiers))
         self.operation = Operation(instruction.mnemonic, instruction.line, code)
         self.second: Operation | None = None
 

@@ -16,7 +16,9 @@ from softgpu.reference import (
     ops_memory,
     ops_move,
     ops_select,
+    ops_stack,
     ops_tensor,
+    ops_video,
     ops_warp,
 )
 from softgpu.reference.decode import Decode, Decoder
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
 TABLE: dict[str, Decode] = {}
 """Decoder by opcode."""
 for _module in (ops_integer, ops_float, ops_logic, ops_select, ops_move, ops_memory, ops_atomic, ops_async, ops_control,
-                ops_warp, ops_tensor, calls):
+                ops_warp, ops_tensor, ops_stack, ops_video, calls):
     for _opcode, _decode in _module.TABLE.items():
         assert _opcode not in TABLE, _opcode
         TABLE[_opcode] = _decode

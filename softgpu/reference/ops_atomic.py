@@ -16,7 +16,7 @@ from softgpu.reference.memory import Piece
 from softgpu.reference.numerics import add, fmax, fmin
 from softgpu.reference.ops_memory import SCOPES, SPACES, address_operand
 from softgpu.reference.program import Read, Value, Write
-from softgpu.reference.ptx_types import signed, size_of, unsigned
+from softgpu.reference.ptx_types import B128, signed, size_of, unsigned
 
 if TYPE_CHECKING:
     from softgpu.reference.issue import Issue
@@ -70,9 +70,9 @@ class _Atomic:
     """Modifiers of atom and red, consumed. Orders and scopes are alike here: memory is sequentially consistent."""
 
     def __init__(self, d: Decoder) -> None:
-        d.take_anywhere(_ORDERS)
-        d.take_anywhere(SCOPES)
-        found = d.take_anywhere(_ATOMIC_SPACES)
+        d.take(*_ORDERS)
+        d.take(*SCOPES)
+        found = d.take(*_ATOMIC_SPACES)
         self.space = SPACES[found] if found else ""
         self.operation = d.need(*_TYPES)
         self.noftz = d.flag("noftz")
@@ -83,13 +83,13 @@ class _Atomic:
         half = self.kind in ("f16", "f16x2", "bf16", "bf16x2")
         if self.noftz != half:
             d.fail(".noftz goes with half precision, and only there")
+        if self.kind == "b128" and self.hinted and self.operation == "cas":
+            d.fail("a cache policy here")
         if self.vector and (self.space != "global" or self.kind not in _VECTOR_TYPES[self.vector]
                             or (self.operation != "add" and self.kind == "f32")):
             d.fail(f"a vector of .{self.kind} here")
         if half and self.operation != "add" and not self.vector:
             d.fail("minimum and maximum of half precision exist for vectors only")
-        if self.kind == "b128":
-            d.fail("128-bit atomics")
 
     def prepare(self, d: Decoder, first: int) -> _Prepared:
         """Readers of the address (operand ``first``) and what follows."""
@@ -116,10 +116,13 @@ class _Prepared:
         self.reads = reads
         self.wrapping_add = atomic.operation == "add" and atomic.kind[0] in "us"
         self.updates = {s: _update(atomic.operation, atomic.kind, s) for s in ("global", "shared")}
+        self.exchanges = atomic.operation == "exch"
 
     def perform(self, x: Issue) -> list[Value]:
         """The atomic in all active rows; the old value of each element."""
         pieces = resolve(x, self.space, self.address(x), self.size * len(self.reads), ATOMIC)
+        if self.size == 16:
+            return [self._wide(x, pieces)]
         return [self._element(x, pieces, k) for k in range(len(self.reads))]
 
     def _element(self, x: Issue, pieces: list[Piece], element: int) -> Value:
@@ -138,6 +141,21 @@ class _Prepared:
                 chosen = [operand[selected] for operand in operands]
                 old[selected] = apply(piece.views[self.size], places, chosen, update, self.wrapping_add)
         return old
+
+
+    def _wide(self, x: Issue, pieces: list[Piece]) -> Value:
+        """Exchange, or compare and swap, of 128 bits, one thread after the other."""
+        operands = [np.ascontiguousarray(x.full(read(x))).view(np.uint64).reshape(-1, 2) for read in self.reads[0]]
+        old = np.empty((x.count, 2), np.uint64)
+        for piece in pieces:
+            words = piece.views[8].reshape(-1, 2)
+            positions = np.arange(x.count) if piece.selected is None else piece.selected
+            places = np.broadcast_to(piece.offsets >> 4, len(positions))
+            for position, place in zip(positions, places, strict=True):
+                old[position] = words[place]
+                if self.exchanges or (old[position] == operands[0][position]).all():
+                    words[place] = operands[-1][position]
+        return old.view(B128).reshape(x.count)
 
 
 def _atom(d: Decoder) -> None:

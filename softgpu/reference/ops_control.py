@@ -121,7 +121,30 @@ def _nanosleep(d: Decoder) -> None:
     d.plain(run)
 
 
+def _proxy(d: Decoder) -> None:
+    """There is one way to memory: an alias of an address is that address, asynchronous copies are not executed."""
+    if d.need("alias", "async") == "async":
+        d.take("global", "shared::cta", "shared::cluster")
+    d.done(0)
+    _no_effect(d)
+
+
+def _setmaxnreg(d: Decoder) -> None:
+    """A hint: registers are not counted here."""
+    d.need("inc", "dec")
+    for modifier in ("sync", "aligned", "u32"):
+        d.need(modifier)
+    d.done(1)
+    count = d.immediate(0)
+    if not 24 <= count <= 256 or count % 8:
+        d.fail(f"{count} registers")
+    _no_effect(d)
+
+
 def _membar(d: Decoder) -> None:
+    if d.flag("proxy"):
+        _proxy(d)
+        return
     d.need("cta", "gl", "sys")
     d.done(0)
     _no_effect(d)
@@ -129,6 +152,9 @@ def _membar(d: Decoder) -> None:
 
 def _fence(d: Decoder) -> None:
     """Every access is performed at once, in one memory that all threads see: fences have nothing to do."""
+    if d.flag("proxy"):
+        _proxy(d)
+        return
     d.take("sc", "acq_rel", "acquire", "release")
     d.need(*SCOPES)
     d.done(0)
@@ -149,18 +175,19 @@ def _pmevent(d: Decoder) -> None:
 
 
 def _bar(d: Decoder) -> None:
-    d.flag("cta")
     if d.flag("warp"):
         _bar_warp(d)
         return
-    _barrier(d)
+    _barrier(d, aligned=True)
 
 
-def _barrier(d: Decoder) -> None:
+def _barrier(d: Decoder, aligned: bool = False) -> None:
+    """``bar`` is ``barrier`` with an implied ``.aligned``."""
     d.flag("cta")
     what = d.need("sync", "arrive", "red")
     operator = d.need("popc", "and", "or") if what == "red" else ""
-    d.flag("aligned")
+    if not aligned:
+        d.flag("aligned")
     if operator:
         d.need("u32" if operator == "popc" else "pred")
         d.done(3, 4)
@@ -225,5 +252,5 @@ def _bar_warp(d: Decoder) -> None:
 TABLE: dict[str, Decode] = {
     "bra": _bra, "brx": _brx, "exit": _exit, "ret": _ret, "trap": _trap("trap"), "brkpt": _trap("breakpoint"),
     "nanosleep": _nanosleep, "membar": _membar, "fence": _fence, "griddepcontrol": _griddepcontrol,
-    "pmevent": _pmevent, "bar": _bar, "barrier": _barrier,
+    "setmaxnreg": _setmaxnreg, "pmevent": _pmevent, "bar": _bar, "barrier": _barrier,
 }

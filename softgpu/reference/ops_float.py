@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from softgpu.reference.decode import Decode, Decoder
-from softgpu.reference.numerics import OPERATIONS
+from softgpu.reference.numerics import OPERATIONS, THREE_INPUTS
 from softgpu.reference.program import Value
 from softgpu.reference.ptx_types import is_float
 
@@ -24,7 +24,8 @@ def fresh(result: Value, operand: Value) -> Value:
 
 def by_mnemonic(d: Decoder) -> None:
     """Decode an instruction that ``numerics`` has by its full mnemonic, with one scalar result."""
-    operation = OPERATIONS.get(d.instruction.mnemonic)
+    operation = THREE_INPUTS.get(d.name) if len(d.operands) == 4 else None
+    operation = operation or OPERATIONS.get(d.name)
     if operation is None:
         d.fail("not in the table of supported mnemonics")
     d.modifiers.clear()

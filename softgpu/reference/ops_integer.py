@@ -66,7 +66,7 @@ def _add_sub(function: Binary, subtract: bool) -> Decode:
             kind = d.need("s32")
             _binary(d, kind, lambda a, b: saturate(function(double(a), double(b)), 32).astype(np.int32), signed=True)
             return
-        kind = d.need(*INTEGERS, *_PACKED)
+        kind = d.need(*INTEGERS, *(() if subtract else _PACKED))
         _binary(d, kind, packed(function, kind) if kind in _PACKED else function, signed=False)
 
     return decode

@@ -66,6 +66,13 @@ def _same_space(d: Decoder, named: str, actual: str) -> str:
     return actual
 
 
+def _check_width(d: Decoder, space: str, kind: str, count: int) -> None:
+    """Vectors have at most 128 bits, 256 in global memory."""
+    width = size_of(kind) * count
+    if count > 1 and (size_of(kind) == 16 or width > (32 if space in ("", "global") else 16)):
+        d.fail(f"a vector of {count} elements of .{kind} in {space or 'generic'} memory")
+
+
 def _vector_items(d: Decoder, index: int, count: int) -> tuple[Operand, ...]:
     return d.items(index, count) if count > 1 else d.items(index, 1)
 
@@ -89,6 +96,7 @@ def _load(d: Decoder, space: str, hinted: bool) -> None:
     d.flag("unified")
     d.done(3 if hinted else 2)
     size = size_of(kind)
+    _check_width(d, space, kind, count)
     address, actual = d.address(d.operands[1], space)
     space = _same_space(d, space, actual)
     writers = [None if item == Register("_") else d.write(item, kind, wide=True)
@@ -117,6 +125,7 @@ def _st(d: Decoder) -> None:
     if space == "const":
         d.fail("constant memory cannot be written")
     size = size_of(kind)
+    _check_width(d, space, kind, count)
     address, actual = d.address(d.operands[0], space)
     space = _same_space(d, space, actual)
     _check_register_space(d, space)

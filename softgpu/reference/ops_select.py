@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from ptxparse.model import Operand, Register
 from softgpu.reference.decode import Decode, Decoder
-from softgpu.reference.numerics import OPERATIONS, compare, set_result
+from softgpu.reference.numerics import OPERATIONS, compare, compare2, set2_result, set_result
 from softgpu.reference.program import Read, Write
 from softgpu.reference.ptx_types import BITS, INTEGERS, is_float, is_signed
 
@@ -61,6 +61,8 @@ def _setp(d: Decoder) -> None:
         operation = OPERATIONS.get(".".join(("setp", *d.modifiers)))
         if operation is None:
             d.fail("not in the table of supported mnemonics")
+        if second is not None and operation.sources[0] in ("f16", "bf16"):
+            d.fail("a single number of half precision has one predicate result")
         d.modifiers.clear()
         a, b = d.source(1, operation.sources[0]), d.source(2, operation.sources[1])
         function = operation.function
@@ -139,7 +141,7 @@ def _set(d: Decoder) -> None:
     op, result, kind = d.modifiers[0], d.modifiers[1], d.modifiers[2]
     d.modifiers = d.modifiers[3:]
     d.done(4 if boolean else 3)
-    if result not in ("u32", "s32", "f32") or kind not in (*BITS, *INTEGERS):
+    if result not in ("u32", "s32", "f32", "f16", "bf16") or kind not in (*BITS, *INTEGERS):
         d.fail(f"a .{result} result of comparing .{kind}")
     comparison = _comparison(d, op, kind)
     write = d.destination(0, result)
@@ -166,9 +168,16 @@ def _set_float(d: Decoder, third: Read | None, combine: Callable[[Bools, Bools],
         d.done(3)
         d.plain(lambda x: write(x, operation.function(a(x), b(x))))
         return
-    if kind.endswith("x2"):
-        d.fail("a boolean operator with packed types")
     boolean, other = combine, third
+    if kind.endswith("x2"):
+
+        def run_two(x: Issue) -> None:
+            low, high = compare2(op, a(x), b(x), kind, ftz)
+            c = other(x)
+            write(x, set2_result(boolean(low, c), boolean(high, c), operation.result))
+
+        d.plain(run_two)
+        return
 
     def run(x: Issue) -> None:
         true = boolean(compare(op, a(x), b(x), kind, ftz), other(x))

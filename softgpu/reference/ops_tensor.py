@@ -1,4 +1,4 @@
-"""Matrix instructions of a warp: mma, wmma, ldmatrix, stmatrix. Layouts and arithmetic are in ``tensor``."""
+"""Matrix instructions of a warp: mma, wmma, ldmatrix, stmatrix, movmatrix. Layouts and arithmetic are in ``tensor``."""
 
 from __future__ import annotations
 
@@ -181,4 +181,23 @@ def _stmatrix(d: Decoder) -> None:
     _together(d, run)
 
 
-TABLE: dict[str, Decode] = {"mma": _mma, "wmma": _wmma, "ldmatrix": _ldmatrix, "stmatrix": _stmatrix}
+def _movmatrix(d: Decoder) -> None:
+    """A lane's register is what ldmatrix gives it; the result what ldmatrix.trans would."""
+    for modifier in ("sync", "aligned", "m8n8", "trans", "b16"):
+        d.need(modifier)
+    d.done(2)
+    write, read = d.destination(0, "b32"), d.source(1, "b32")
+    transposed = LDMATRIX["ldmatrix.sync.aligned.m8n8.x1.trans.b16"]
+    straight = STMATRIX["stmatrix.sync.aligned.m8n8.x1.b16"]
+
+    def run(x: Issue) -> None:
+        warps = _check_whole(x)
+        registers = transposed.load(straight.store(_gather(x, [read], warps)))
+        _scatter(x, [write], registers)
+
+    _together(d, run)
+
+
+TABLE: dict[str, Decode] = {
+    "mma": _mma, "wmma": _wmma, "ldmatrix": _ldmatrix, "stmatrix": _stmatrix, "movmatrix": _movmatrix,
+}

@@ -9,7 +9,9 @@ import numpy.typing as npt
 
 from ptxparse.model import Operand, Register
 from softgpu.reference.decode import Decode, Decoder
+from softgpu.reference.integers import population
 from softgpu.reference.issue import Issue
+from softgpu.reference.numerics import fabs, fmax, fmin
 from softgpu.reference.program import Read, Value, Write
 from softgpu.reference.ptx_types import dtype_of
 from softgpu.reference.warps import Masks, all_rows, meeting
@@ -96,7 +98,8 @@ def _ballot(issues: list[Issue], masks: Masks, predicate: Value) -> npt.NDArray[
 
 
 def _vote(d: Decoder) -> None:
-    d.need("sync")
+    if not d.flag("sync"):
+        d.fail("a vote without a member mask, whose result depends on which threads run together")
     mode = d.need("all", "any", "uni", "ballot")
     result = "b32" if mode == "ballot" else "pred"
     d.need(result)
@@ -152,6 +155,9 @@ _REDUCTIONS: dict[str, tuple[Any, tuple[str, ...]]] = {
 def _redux(d: Decoder) -> None:
     d.need("sync")
     operation = d.need(*_REDUCTIONS)
+    if operation in _EXTREMES and d.modifiers[-1:] == ["f32"]:
+        _redux_float(d, operation)
+        return
     function, kinds = _REDUCTIONS[operation]
     kind = d.need(*kinds)
     d.done(3)
@@ -169,6 +175,52 @@ def _redux(d: Decoder) -> None:
     destinations = (_optional(d, d.operands[0], kind),)
     signature = ("redux", operation, kind)
     d.control(meeting(signature, d.source(2, "b32"), (d.source(1, kind),), destinations, exchange), counted=False)
+
+
+_EXTREMES: dict[str, Any] = {"min": fmin, "max": fmax}
+
+
+def _redux_float(d: Decoder, operation: str) -> None:
+    """Minimum or maximum of single precision, +0 above -0; NaNs are passed over, or with ``.NaN`` win."""
+    magnitudes, nan = d.flag("abs"), d.flag("NaN")
+    d.need("f32")
+    d.done(3)
+    function = _EXTREMES[operation]
+
+    def exchange(issues: list[Issue], values: list[Value], masks: Masks) -> list[Value]:
+        rows, group, count = _groups(issues, masks)
+        value = _full(values[0], len(rows))
+        if magnitudes:
+            value = fabs(value, "f32")
+        # A NaN to begin with is passed over, and the number to begin with under .NaN loses to every other.
+        start = 0x7FFFFFFF if not nan else 0x7F800000 if operation == "min" else 0xFF800000
+        result = np.full(count, start, np.uint32)
+        for turn in range(WARP):
+            here = issues[0].team.lane_of[rows] == turn
+            result[group[here]] = function(result[group[here]], value[here], "f32", nan=nan)
+        return [result[group]]
+
+    destinations = (_optional(d, d.operands[0], "f32"),)
+    signature = ("redux", operation, "f32", magnitudes, nan)
+    d.control(meeting(signature, d.source(2, "b32"), (d.source(1, "f32"),), destinations, exchange), counted=False)
+
+
+def _elect(d: Decoder) -> None:
+    """The manual leaves open which thread is elected, the same one each time: here the lowest."""
+    d.need("sync")
+    d.done(2)
+    first, second = d.pair(0)
+    if second is None:
+        d.fail("the predicate result is missing")
+
+    def exchange(issues: list[Issue], values: list[Value], masks: Masks) -> list[Value]:
+        rows, _, _ = _groups(issues, masks)
+        members = _ballot(issues, masks, np.ones(1, np.bool_))
+        lowest = members & (~members + np.uint32(1))
+        return [population(lowest - np.uint32(1)), lowest == issues[0].team.lane_bit[rows]]
+
+    destinations = (_optional(d, first, "b32"), _optional(d, second, "pred"))
+    d.control(meeting(("elect",), d.source(1, "b32"), (), destinations, exchange), counted=False)
 
 
 def _activemask(d: Decoder) -> None:
@@ -190,5 +242,6 @@ def whole_mask() -> Read:
 
 
 TABLE: dict[str, Decode] = {
-    "shfl": _shfl, "vote": _vote, "match": _match, "redux": _redux, "activemask": _activemask,
+    "shfl": _shfl, "vote": _vote, "match": _match, "redux": _redux, "elect": _elect,
+    "activemask": _activemask,
 }

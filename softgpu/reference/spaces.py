@@ -13,10 +13,10 @@ import numpy.typing as npt
 from softgpu.reference.memory import UNSIGNED, Bytes
 
 WINDOW_SIZE = 1 << 32
-SHARED_WINDOW = 0x7E00 << 32
-LOCAL_WINDOW = 0x7E01 << 32
-PARAM_WINDOW = 0x7E02 << 32
-CODE_WINDOW = 0x7E03 << 32
+SHARED_WINDOW = 1 << 48
+LOCAL_WINDOW = 2 << 48
+PARAM_WINDOW = 3 << 48
+CODE_WINDOW = 4 << 48
 """Functions have addresses here; nothing can be loaded from or stored to them."""
 
 WINDOWS: dict[str, int] = {"shared": SHARED_WINDOW, "local": LOCAL_WINDOW, "param": PARAM_WINDOW}

@@ -67,6 +67,7 @@ class Team:
         self.bases: list[npt.NDArray[np.int64]] = [np.zeros(1, np.int64)]
         self.returns: list[npt.NDArray[np.int64]] = [np.zeros(1, np.int64)]
         self.called: list[npt.NDArray[np.int32]] = [np.zeros(1, np.int32)]
+        self.allocated: dict[int, npt.NDArray[np.int64]] = {}
 
         self.strands = self._strands(warps_apart)
 
@@ -155,7 +156,7 @@ class Team:
             self.returns.append(np.zeros(self.rows, np.int64))
             self.called.append(np.zeros(self.rows, np.int32))
         rows = x.rows()
-        base = self.base(x) + -(-x.frame.code.frame_bytes // 16) * 16
+        base = -(-self.stack_top(x) // 16) * 16
         deepest = int(base.max()) + callee.frame_bytes
         if deepest > LOCAL_LIMIT or depth > LOCAL_LIMIT // 16:
             position = int(base.argmax())
@@ -165,12 +166,35 @@ class Team:
         self.bases[depth][rows] = base
         self.returns[depth][rows] = return_key
         self.called[depth][rows] = callee.number
+        if depth in self.allocated:
+            self.allocated[depth][rows] = 0
         return Issue(self, self.frame(depth, callee), depth, x.index, x.line)
 
     def base(self, x: Issue) -> npt.NDArray[np.int64]:
         """Local address at which the frame of the active function begins, per active row or one for all."""
         bases = self.bases[x.depth]
         return bases if len(bases) == 1 or x.index is None else bases[x.index]
+
+    def frame_end(self, x: Issue) -> npt.NDArray[np.int64]:
+        """First local address behind the frame of the active function."""
+        return self.base(x) + x.frame.code.frame_bytes
+
+    def stack_top(self, x: Issue) -> npt.NDArray[np.int64]:
+        """First local address behind the frame and what ``alloca`` has added to it."""
+        added = self.allocated.get(x.depth)
+        if added is None:
+            return self.frame_end(x)
+        return self.frame_end(x) + (added if x.index is None else added[x.index])
+
+    def move_stack(self, x: Issue, top: Addresses) -> None:
+        """Let the active frame end at ``top``, which is not below its variables."""
+        highest = int(top.max())
+        if highest > LOCAL_LIMIT:
+            raise MemoryFault(highest, 0, x.line, x.thread(int(top.argmax()) if len(top) > 1 else 0),
+                              f"call stack larger than {LOCAL_LIMIT} bytes", "local")
+        self.local.grow(highest)
+        added = self.allocated.setdefault(x.depth, np.zeros(self.rows, np.int64))
+        added[x.rows()] = top.view(np.int64) - self.frame_end(x)
 
     # Memory.
 

@@ -1,9 +1,9 @@
 """PTX arithmetic on bit patterns: pure functions on numpy arrays of any (broadcasting) shape.
 
 Containers: ``f16``, ``bf16`` and packed ``e4m3x2``/``e5m2x2`` are uint16; ``f32``, ``tf32``, ``f16x2``, ``bf16x2`` are
-uint32; ``f64`` is uint64; ``e4m3``/``e5m2`` are uint8; integers ``u8..u64``/``s8..s64`` are the unsigned array of their
-width (two's complement); predicates are bool. Nothing is modified in place; results have the container of their
-type and may share memory with an operand.
+uint32; ``f64`` and ``f32x2`` are uint64; ``e4m3``/``e5m2`` are uint8; integers ``u8..u64``/``s8..s64`` are the unsigned
+array of their width (two's complement), as are ``b8..b64``; predicates are bool. Nothing is modified in place; results
+have the container of their type and may share memory with an operand.
 
 Two ways in:
 
@@ -14,6 +14,7 @@ Two ways in:
        operation.result                               # "f32"; "pred" for setp; see below for setp on x2 types
        d = operation(a, b, c)                         # bit patterns in, bit patterns out
 
+   ``THREE_INPUTS`` holds ``min`` and ``max`` with three operands, some of which share their names with those of two.
    ``FAMILIES`` maps a family name ("add", "fma", "cvt", "setp", ...) to the tuple of its supported full mnemonics.
    ``setp``: mnemonics without the boolean part (``setp.lt.ftz.f32``); for ``f16x2``/``bf16x2`` the result is "pred2"
    and the call returns a pair (low half, high half). ``.and/.or/.xor`` with a third operand and the complement that
@@ -79,7 +80,7 @@ from softgpu.reference.numerics.formats import (
     to_float64,
 )
 from softgpu.reference.numerics.magnitude import copysign, fabs, fmax, fmin, fneg, testp
-from softgpu.reference.numerics.operations import FAMILIES, OPERATIONS, Operation
+from softgpu.reference.numerics.operations import FAMILIES, OPERATIONS, THREE_INPUTS, Operation
 from softgpu.reference.numerics.rounding import from_float64
 
 __all__ = [
@@ -89,6 +90,7 @@ __all__ = [
     "INTEGERS",
     "OPERATIONS",
     "PACKED",
+    "THREE_INPUTS",
     "Format",
     "Operation",
     "add",

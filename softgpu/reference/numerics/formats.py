@@ -96,6 +96,7 @@ INTEGERS: dict[str, tuple[int, bool]] = {
 PACKED: dict[str, tuple[str, int]] = {
     "f16x2": ("f16", 16),
     "bf16x2": ("bf16", 16),
+    "f32x2": ("f32", 32),
     "e4m3x2": ("e4m3", 8),
     "e5m2x2": ("e5m2", 8),
 }
@@ -110,6 +111,8 @@ def container(kind: str) -> np.dtype[Any]:
         return np.dtype(f"uint{2 * PACKED[kind][1]}")
     if kind == "pred":
         return np.dtype(bool)
+    if kind[0] == "b":
+        return np.dtype(f"uint{kind[1:]}")
     return np.dtype(f"uint{INTEGERS[kind][0]}")
 
 

@@ -71,6 +71,20 @@ def fmax(
     return _select(True, a, b, kind, ftz, nan, xorsign_abs)
 
 
+def extreme_of_three(
+    function: Callable[..., Array],
+    a: npt.ArrayLike,
+    b: npt.ArrayLike,
+    c: npt.ArrayLike,
+    ftz: bool = False,
+    nan: bool = False,
+    magnitudes: bool = False,
+) -> Array:
+    """:func:`fmin` or :func:`fmax` of three f32 operands, of their absolute values with ``magnitudes``."""
+    operands = [fabs(x, "f32") if magnitudes else bits_of(x, "f32") for x in (a, b, c)]
+    return function(function(operands[0], operands[1], "f32", ftz, nan), operands[2], "f32", ftz, nan)
+
+
 def fabs(a: npt.ArrayLike, kind: str, ftz: bool = False) -> Array:
     """Sign bit cleared."""
     if kind in PACKED:

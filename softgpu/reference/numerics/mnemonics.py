@@ -1,8 +1,6 @@
 """The full mnemonics of the arithmetic instructions, generated from the syntax lines of the PTX manual.
 
-Each function yields (mnemonic, source types, result type, callable) of one family. What is left out by name, because
-no kernel of ours uses it: ``fma...oob``, ``min``/``max`` with three operands, ``cvt.rs``, conversions to and from
-e2m1, e2m3, e3m2, ue8m0 and s2f6.
+Each function yields (mnemonic, source types, result type, callable) of one family. Left out by name: ``fma...oob``.
 """
 
 from __future__ import annotations
@@ -43,6 +41,9 @@ def _with_rounding(name: str, arity: int, function: Callable[..., Any], required
     for rounding in (*default, *ROUNDINGS):
         call = partial(function, kind="f64", rounding=rounding or "rn")
         yield join(name, rounding, "f64"), ("f64",) * arity, "f64", call
+    for rounding, ftz in product((*default, *ROUNDINGS), _FLAG):
+        call = partial(function, kind="f32x2", rounding=rounding or "rn", ftz=ftz)
+        yield join(name, rounding, _flag("ftz", ftz), "f32x2"), ("f32x2",) * arity, "f32x2", call
 
 
 def _half_rounding(name: str, arity: int, function: Callable[..., Any], required: bool) -> Entries:
@@ -92,7 +93,9 @@ def fma() -> Entries:
 
 def mad() -> Entries:
     """Floating-point mad is fma on sm_20 and later."""
-    yield from _with_rounding("mad", 3, arithmetic.fma, True)
+    for entry in _with_rounding("mad", 3, arithmetic.fma, True):
+        if entry[2] != "f32x2":
+            yield entry
 
 
 def _ieee(name: str, arity: int, function: Callable[..., Any]) -> Entries:
@@ -179,12 +182,23 @@ def _extreme(name: str, function: Callable[..., Any]) -> Entries:
     yield f"{name}.f64", ("f64", "f64"), "f64", partial(function, kind="f64")
 
 
+_EXTREMES = (("min", magnitude.fmin), ("max", magnitude.fmax))
+
+
 def min_() -> Entries:
     yield from _extreme("min", magnitude.fmin)
 
 
 def max_() -> Entries:
     yield from _extreme("max", magnitude.fmax)
+
+
+def three_inputs() -> Entries:
+    """min and max of three f32 operands (sm_100): their names without ``.abs`` are those of two operands too."""
+    for (name, function), ftz, nan, magnitudes in product(_EXTREMES, _FLAG, _FLAG, _FLAG):
+        mnemonic = join(name, _flag("ftz", ftz), _flag("NaN", nan), _flag("abs", magnitudes), "f32")
+        call = partial(magnitude.extreme_of_three, function, ftz=ftz, nan=nan, magnitudes=magnitudes)
+        yield mnemonic, ("f32",) * 3, "f32", call
 
 
 def copysign() -> Entries:

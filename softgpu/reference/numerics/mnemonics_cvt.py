@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from itertools import product
 
+from softgpu.reference.numerics import mnemonics_narrow
 from softgpu.reference.numerics.conversion import (
     INTEGER_ROUNDINGS,
     convert,
@@ -28,6 +29,8 @@ def _roundings(source: str, to: str) -> tuple[str, ...]:
         return INTEGER_ROUNDINGS
     if source == to:
         return ("", *INTEGER_ROUNDINGS)
+    if source == "bf16" and to in ("f32", "f64"):
+        return ("", *ROUNDINGS)  # nothing is lost, but assemblers take them, as an example of the manual has it
     return ("",) if (source, to) in _EXACT else ROUNDINGS
 
 
@@ -91,3 +94,4 @@ def cvt() -> Entries:
     yield from plain()
     yield from from_f32()
     yield from eight_bit()
+    yield from mnemonics_narrow.cvt()

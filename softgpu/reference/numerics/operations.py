@@ -72,6 +72,12 @@ def _build() -> dict[str, Operation]:
 OPERATIONS: Mapping[str, Operation] = MappingProxyType(_build())
 """Full mnemonic -> operation. KeyError means: not supported."""
 
+THREE_INPUTS: Mapping[str, Operation] = MappingProxyType(
+    {name: Operation(name, name[:3], sources, result, function)
+     for name, sources, result, function in mnemonics.three_inputs()}
+)
+"""``min`` and ``max`` with three source operands, by full mnemonic."""
+
 FAMILIES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {family: tuple(name for name, op in OPERATIONS.items() if op.family == family) for family in _GENERATORS}
 )

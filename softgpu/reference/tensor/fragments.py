@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from softgpu.reference.numerics import FORMATS, INTEGERS, to_float64
+from softgpu.reference.numerics.narrow import decode
 
 Array = npt.NDArray[Any]
 Index = npt.NDArray[np.int64]
@@ -29,6 +30,9 @@ LANES: Index = np.arange(WARP, dtype=np.int64)
 GROUP: Index = LANES >> 2
 THREAD: Index = LANES & 3
 
+_PADDED = {"e2m1": 2, "e2m3": 0, "e3m2": 0}
+"""Formats that lie in a byte each, with so many bits of padding below them (manual, ``mma`` with ``.kind::f8f6f4``)."""
+
 _NARROW_INTEGERS = {"s4": (4, True), "u4": (4, False), "b1": (1, False)}
 
 
@@ -36,6 +40,8 @@ def element_bits(kind: str) -> int:
     """Width of an element of a matrix type in its register."""
     if kind in _NARROW_INTEGERS:
         return _NARROW_INTEGERS[kind][0]
+    if kind in _PADDED:
+        return 8
     if kind in INTEGERS:
         return INTEGERS[kind][0]
     return int(FORMATS[kind].container.itemsize) * 8
@@ -45,6 +51,8 @@ def values_of(elements: Array, kind: str) -> Array:
     """Matrix elements as float64 (floating-point types but f64), uint64 bits (f64) or int64 (integer types)."""
     if kind == "f64":
         return elements
+    if kind in _PADDED:
+        return decode(elements >> elements.dtype.type(_PADDED[kind]), kind)
     if kind in FORMATS:
         return to_float64(elements.astype(FORMATS[kind].container), kind)
     bits, signed = _NARROW_INTEGERS.get(kind) or INTEGERS[kind]

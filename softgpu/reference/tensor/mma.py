@@ -1,7 +1,6 @@
 """mma.sync of every dense shape and type but m8n8k4 f16 (:mod:`softgpu.reference.tensor.mma_quad`).
 
-Source: PTX ISA, "Multiply-and-Accumulate Instruction: mma". Left out by name: ``.kind::f8f6f4``, ``.block_scale`` and
-sparse ``mma.sp``.
+Source: PTX ISA, "Multiply-and-Accumulate Instruction: mma". Left out by name: ``.block_scale`` and sparse ``mma.sp``.
 """
 
 from __future__ import annotations
@@ -106,6 +105,17 @@ def _float_operations() -> Iterator[MatrixOperation]:
             yield _operation(name, shape, (c, a, b, c), partial(multiply_add, d_kind=c))
 
 
+_NARROW = ("e4m3", "e5m2", "e3m2", "e2m3", "e2m1")
+
+
+def _narrow_operations() -> Iterator[MatrixOperation]:
+    """``.kind::f8f6f4``: elements of four to eight bits, each in a byte."""
+    shape = "m16n8k32"
+    for a, b, c in product(_NARROW, _NARROW, ("f16", "f32")):
+        name = f"mma.sync.aligned.{shape}.row.col.kind::f8f6f4.{c}.{a}.{b}.{c}"
+        yield _operation(name, shape, (c, a, b, c), partial(multiply_add, d_kind=c))
+
+
 def _double_operations() -> Iterator[MatrixOperation]:
     for shape, rounding in product(_DOUBLE, ("", "rn", "rz", "rm", "rp")):
         name = f"mma.sync.aligned.{shape}.row.col{'.' + rounding if rounding else ''}.f64.f64.f64.f64"
@@ -130,6 +140,7 @@ def _bit_operations() -> Iterator[MatrixOperation]:
 def operations() -> Iterator[MatrixOperation]:
     """Every instruction of this module."""
     yield from _float_operations()
+    yield from _narrow_operations()
     yield from _double_operations()
     yield from _integer_operations()
     yield from _bit_operations()

@@ -127,9 +127,12 @@ def _forms(shape: str) -> Iterator[tuple[str, str, str, str, bool, str]]:
             yield f"s32.{kind}.{kind}.s32", kind, "s32", "s32", False, "rn"
             yield f"s32.{kind}.{kind}.s32.satfinite", kind, "s32", "s32", True, "rn"
         elif kind == "f64":
-            for rounding in ("", "rn", "rz", "rm", "rp"):
-                types = "f64.f64.f64.f64"
-                yield f"{rounding}.{types}" if rounding else types, kind, kind, kind, False, rounding or "rn"
+            types = "f64.f64.f64.f64"
+            yield types, kind, kind, kind, False, "rn"
+            for rounding in ("rn", "rz", "rm", "rp"):
+                # Behind the shape in the manual; compilers write it last.
+                yield f"{rounding}.{types}", kind, kind, kind, False, rounding
+                yield f"{types}.{rounding}", kind, kind, kind, False, rounding
         else:
             yield f"f32.{kind}.{kind}.f32", kind, "f32", "f32", False, "rn"
 

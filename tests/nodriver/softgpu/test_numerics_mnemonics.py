@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from softgpu.reference.numerics import FAMILIES, OPERATIONS
+from softgpu.reference.numerics import FAMILIES, OPERATIONS, THREE_INPUTS
 from softgpu.reference.numerics.formats import container
 from tests.material import ROOT, require_material
 
@@ -50,7 +50,7 @@ def test_unknown_modifiers_are_not_there() -> None:
 
 def test_every_operation_runs_and_returns_its_type() -> None:
     random = np.random.default_rng(3)
-    for name, operation in OPERATIONS.items():
+    for name, operation in (*OPERATIONS.items(), *THREE_INPUTS.items()):
         operands = [random.integers(0, 256, (2, 3)).astype(container(kind)) for kind in operation.sources]
         result = operation(*operands)
         if operation.result == "pred2":
@@ -70,13 +70,13 @@ NOT_IN_PTX_9_0 = re.compile(r"cvt\.rn\..*e[45]m[23]x2\.bf16x2")  # 9.1
 @pytest.mark.skipif(shutil.which("ptxas") is None, reason="no ptxas on this machine")
 def test_the_assembler_accepts_every_mnemonic(tmp_path: Path) -> None:
     def register(kind: str, number: int) -> str:
-        letters = {"u8": "b", "s8": "b", "pred": "p", "u64": "d", "s64": "d", "f64": "d"}
-        default = "h" if kind in ("f16", "bf16", "u16", "s16", "e4m3x2", "e5m2x2") else "r"
+        letters = {"u8": "b", "s8": "b", "b8": "b", "pred": "p", "u64": "d", "s64": "d", "f64": "d", "f32x2": "d"}
+        default = "h" if kind in ("f16", "bf16", "u16", "s16", "b16", "e4m3x2", "e5m2x2") else "r"
         return f"%{letters.get(kind, default)}{number}"
 
-    lines = [".version 9.0", ".target sm_100", ".address_size 64", ".visible .entry k() {", ".reg .pred %p<4>;"]
+    lines = [".version 9.0", ".target sm_100a", ".address_size 64", ".visible .entry k() {", ".reg .pred %p<4>;"]
     lines += [f".reg .b{width} %{letter}<4>;" for letter, width in (("b", 8), ("h", 16), ("r", 32), ("d", 64))]
-    for name, operation in OPERATIONS.items():
+    for name, operation in (*OPERATIONS.items(), *THREE_INPUTS.items()):
         if NOT_IN_PTX_9_0.match(name):
             continue
         target = "%p1|%p2" if operation.result == "pred2" else register(operation.result, 0)
@@ -84,7 +84,7 @@ def test_the_assembler_accepts_every_mnemonic(tmp_path: Path) -> None:
         lines.append(f"{name} {target}, {sources};")
     source = tmp_path / "all.ptx"
     source.write_text("\n".join([*lines, "ret;", "}", ""]))
-    command = ["ptxas", "-arch=sm_100", "-O0", "-o", str(tmp_path / "all.cubin"), str(source)]
+    command = ["ptxas", "-arch=sm_100a", "-O0", "-o", str(tmp_path / "all.cubin"), str(source)]
     run = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     wrong = [lines[int(number) - 1] for number in re.findall(r"line (\d+); error", run.stderr)]
     assert run.returncode == 0, (wrong, run.stderr[:500])

@@ -262,7 +262,7 @@ def test_what_only_orders_or_hints_leaves_values_alone(text: str) -> None:
     assert one(f"mov.u32 %x, %a; {text}", [("u32", range(5))], "u32").tolist() == list(range(5))
 
 
-@pytest.mark.parametrize("text", ["membar;", "fence.proxy.async;", "fence.sc;", "bra.foo $L; $L:", "bar.sync;",
+@pytest.mark.parametrize("text", ["membar;", "fence.proxy.generic;", "fence.sc;", "bra.foo $L; $L:", "bar.sync;",
                                   "pmevent;", "barrier.cluster.arrive;", "nanosleep 5;", "brx.idx %a, %a;",
                                   "bra $nowhere;"])
 def test_control_forms_that_do_not_exist_are_refused(text: str) -> None:
@@ -337,11 +337,11 @@ def test_launch_errors() -> None:
 
 def test_refusal_comes_before_anything_runs() -> None:
     run = Run(f"{HEADER}.visible .entry k(.param .u64 p)\n{{{REGISTERS} ld.param.u64 %rd1, [p];\n"
-              "st.global.u32 [%rd1], 1; elect.sync %r1|%p1, -1; ret; }")
+              "st.global.u32 [%rd1], 1; wgmma.fence.sync.aligned; ret; }")
     out = run.buffer(4)
-    with pytest.raises(UnsupportedInstruction, match=r"elect\.sync") as caught:
+    with pytest.raises(UnsupportedInstruction, match=r"wgmma\.fence") as caught:
         run.launch("k", 1, 32, out)
-    assert caught.value.mnemonic == "elect.sync"
+    assert caught.value.mnemonic == "wgmma.fence.sync.aligned"
     assert run.read(out, 1).tolist() == [0]
 
 

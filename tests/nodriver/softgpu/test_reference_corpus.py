@@ -16,7 +16,7 @@ from softgpu.reference import LoadedModule, Memory, Schedule, launch, unsupporte
 from tests.material import require_material
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "ptx"
-REFUSED = {"tma_matmul": "tensormap", "bulk_copy": "mbarrier", "bulk_store": "fence"}
+REFUSED = {"tma_matmul": "tensormap", "bulk_copy": "mbarrier", "bulk_store": "cp.async.bulk"}
 """Kernels that are refused, and the opcode for which they are."""
 
 
@@ -81,8 +81,9 @@ def test_recorded_launches_agree_under_two_schedules(long_run: bool) -> None:
 
 
 @pytest.mark.parametrize("mnemonic", [
-    "wgmma.fence.sync.aligned", "mbarrier.init.shared::cta.b64 [%rd1], 1", "elect.sync %r1|%p1, -1",
-    "fence.proxy.async", "cp.async.bulk.commit_group", "tex.1d.v4.f32.s32 {%f1, %f1, %f1, %f1}, [t, {%r1}]",
+    "wgmma.fence.sync.aligned", "mbarrier.init.shared::cta.b64 [%rd1], 1", "vote.all.pred %p1, %p2",
+    "fence.mbarrier_init.release.cluster", "cp.async.bulk.commit_group",
+    "tex.1d.v4.f32.s32 {%f1, %f1, %f1, %f1}, [t, {%r1}]",
 ])
 def test_refusal_names_the_full_mnemonic_and_line(mnemonic: str) -> None:
     text = (".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k()\n{ .reg .b32 %r<2>; .reg .b64 %rd<2>;"

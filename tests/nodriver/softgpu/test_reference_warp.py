@@ -192,8 +192,9 @@ $D: ret;
 
 @pytest.mark.parametrize("text", [
     "shfl.sync.bfly.b64 %x, %a, 1, 31, -1;", "shfl.bfly.b32 %x, %a, 1, 31;", "shfl.sync.left.b32 %x, %a, 1, 31, -1;",
-    "vote.sync.most.pred %x, %a, -1;", "redux.sync.add.b32 %x, %a, -1;", "redux.sync.min.f32 %x, %a, -1;",
-    "match.any.sync.b32 %x|%p0, %a, -1;", "elect.sync %x|%p0, -1;", "activemask.b64 %x;",
+    "vote.sync.most.pred %x, %a, -1;", "vote.ballot.b32 %x, %a;", "redux.sync.add.b32 %x, %a, -1;",
+    "redux.sync.add.f32 %x, %a, -1;", "redux.sync.min.abs.s32 %x, %a, -1;",
+    "match.any.sync.b32 %x|%p0, %a, -1;", "elect.sync %x, -1;", "activemask.b64 %x;",
 ])
 def test_forms_that_do_not_exist_are_refused(text: str) -> None:
     with pytest.raises(UnsupportedInstruction):

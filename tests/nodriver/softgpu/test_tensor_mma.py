@@ -58,7 +58,18 @@ def accumulator(g: int, t: int, i: int) -> tuple[int, int]:
     return (g if i < 2 else g + 8, t * 2 + (i & 1))
 
 
-WIDTHS = {"e4m3": 8, "e5m2": 8, "s4": 4, "u4": 4, "b1": 1, "f16": 16, "bf16": 16, "tf32": 32, "f32": 32, "f64": 64}
+WIDTHS = {
+    "e4m3": 8, "e5m2": 8, "e2m1": 8, "e2m3": 8, "e3m2": 8,
+    "s4": 4, "u4": 4, "b1": 1, "f16": 16, "bf16": 16, "tf32": 32, "f32": 32, "f64": 64,
+}
+
+
+IN_BYTES = {
+    "e2m1": {0: 0, 1: 0x08, 2: 0x10, 3: 0x14, 4: 0x18, -1: 0x28, -2: 0x30, -3: 0x34, -4: 0x38},
+    "e2m3": {0: 0, 1: 0x08, 2: 0x10, 3: 0x14, 4: 0x18, -1: 0x28, -2: 0x30, -3: 0x34, -4: 0x38},
+    "e3m2": {0: 0, 1: 0x0C, 2: 0x10, 3: 0x12, 4: 0x14, -1: 0x2C, -2: 0x30, -3: 0x32, -4: 0x34},
+}
+"""Small integers in formats of four and six bits, in a byte each: e2m1 in bits 5 to 2, the others in the lower six."""
 
 
 def width(kind: str) -> int:
@@ -69,6 +80,8 @@ def encode(matrix: np.ndarray, kind: str) -> np.ndarray:
     """Small integers as elements of a type."""
     if kind == "f64":
         return matrix.astype(np.float64).view(np.uint64)
+    if kind in IN_BYTES:
+        return np.array([IN_BYTES[kind][number] for number in matrix.reshape(-1)], np.uint64).reshape(matrix.shape)
     if kind in FORMATS:
         return from_float64(matrix.astype(np.float64), kind).astype(np.uint64)
     return matrix.astype(np.int64).view(np.uint64) & np.uint64((1 << width(kind)) - 1)
@@ -89,7 +102,8 @@ def scatter(matrix: np.ndarray, kind: str, layout: Layout) -> np.ndarray:
 
 def parse(name: str) -> tuple[str, tuple[int, int, int], tuple[str, str, str, str]]:
     match = re.search(
-        r"\.(m(\d+)n(\d+)k(\d+))\.row\.col(?:\.(?:rn|rz|rm|rp|satfinite))?\.(\w+)\.(\w+)\.(\w+)\.(\w+)", name
+        r"\.(m(\d+)n(\d+)k(\d+))\.row\.col(?:\.(?:rn|rz|rm|rp|satfinite|kind::f8f6f4))?"
+        r"\.(\w+)\.(\w+)\.(\w+)\.(\w+)", name
     )
     assert match is not None
     return match[1], (int(match[2]), int(match[3]), int(match[4])), (match[5], match[6], match[7], match[8])

@@ -36,13 +36,16 @@ def test_kernels_of_the_corpus_are_covered() -> None:
 
 
 @pytest.mark.skipif(shutil.which("ptxas") is None, reason="no ptxas on this machine")
-def test_the_assembler_accepts_every_mnemonic(tmp_path: Path) -> None:
+@pytest.mark.parametrize("target", ["sm_90", "sm_120a"])
+def test_the_assembler_accepts_every_mnemonic(tmp_path: Path, target: str) -> None:
     def vector(bits: int, count: int, first: int) -> str:
         return "{" + ", ".join(f"%{'d' if bits == 64 else 'r'}{first + i}" for i in range(count)) + "}"
 
-    lines = [".version 9.0", ".target sm_90", ".address_size 64", ".visible .entry k() {"]
+    lines = [".version 9.0", f".target {target}", ".address_size 64", ".visible .entry k() {"]
     lines += [".reg .b32 %r<99>;", ".reg .b64 %d<99>;"]
     for operation in chain(MMA.values(), WMMA.values()):
+        if ("kind::" in operation.mnemonic) != (target == "sm_120a"):
+            continue
         parts = (operation.d_registers, operation.a_registers, operation.b_registers, operation.c_registers)
         operands = (vector(operation.bits, count, 10 * i) for i, count in enumerate(parts))
         lines.append(f"{operation.mnemonic} {', '.join(operands)};")
@@ -55,7 +58,7 @@ def test_the_assembler_accepts_every_mnemonic(tmp_path: Path) -> None:
         lines.append(f"{move.mnemonic} " + (f"[%d90], {fragment};" if move.is_store else f"{fragment}, [%d90];"))
     source = tmp_path / "all.ptx"
     source.write_text("\n".join([*lines, "ret;", "}", ""]))
-    command = ["ptxas", "-arch=sm_90", "-O0", "-o", str(tmp_path / "all.cubin"), str(source)]
+    command = ["ptxas", f"-arch={target}", "-O0", "-o", str(tmp_path / "all.cubin"), str(source)]
     run = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     wrong = [lines[int(number) - 1] for number in re.findall(r"line (\d+); error", run.stderr)]
     assert run.returncode == 0, (wrong, run.stderr[:500])
