@@ -22,5 +22,17 @@ MATERIAL = EnvironmentVariable(
     "Folder of reference material for tests and benchmarks; what needs it is skipped where it does not exist.",
 )
 
-VARIABLES: tuple[EnvironmentVariable, ...] = (MATERIAL,)
+CACHE = EnvironmentVariable(
+    "SOFTGPU_CACHE",
+    "`tessera/softgpu` in `$XDG_CACHE_HOME` or `~/.cache`",
+    "Folder of the compiled kernels, an absolute path; it must belong to the user and be writable by nobody else.",
+)
+
+PYTHON = EnvironmentVariable(
+    "SOFTGPU_PYTHON",
+    "the one that Tessera was built with, else the one of the installation",
+    "Python interpreter of the compile service, an absolute path.",
+)
+
+VARIABLES: tuple[EnvironmentVariable, ...] = (MATERIAL, CACHE, PYTHON)
 """The table, in the order in which the documentation shows it."""

@@ -22,8 +22,25 @@ def environment_rows() -> Rows:
     return [[f"`{variable.name}`", variable.default, variable.meaning] for variable in VARIABLES]
 
 
-TABLES = {"reasons.md": ("reason", reason_rows), "environment.md": ("variable", environment_rows)}
-"""By page: the heading of the table's first column, and what makes its rows."""
+def compiled_rows() -> Rows:
+    """The first table of ``docs/engine-coverage.md``."""
+    from tests.engine_coverage import compiled_rows  # needs the packages of the engine
+
+    return compiled_rows()
+
+
+def refused_rows() -> Rows:
+    """The second table of ``docs/engine-coverage.md``."""
+    from tests.engine_coverage import refused_rows
+
+    return refused_rows()
+
+
+TABLES = (
+    ("reasons.md", "reason", reason_rows), ("environment.md", "variable", environment_rows),
+    ("engine-coverage.md", "instruction", compiled_rows), ("engine-coverage.md", "refused instruction", refused_rows),
+)
+"""Page, the heading of the table's first column, and what makes its rows."""
 
 
 def table_span(lines: list[str], first_heading: str) -> tuple[int, int]:
@@ -44,7 +61,7 @@ def table_rows(document: Path, first_heading: str) -> Rows:
 
 def write_tables() -> None:
     """Put the code's rows into the pages."""
-    for page, (heading, rows) in TABLES.items():
+    for page, heading, rows in TABLES:
         document = ROOT / "docs" / page
         lines = document.read_text(encoding="utf-8").splitlines()
         start, end = table_span(lines, heading)

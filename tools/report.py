@@ -18,6 +18,7 @@ LIMIT_SECONDS = 18 * 60.0
 SHARES: tuple[tuple[str, float, tuple[str, ...]], ...] = (
     ("install, build and checks", 300.0, ("install", "checks")),
     ("ptxparse, interpreter, command line", 120.0, ("ptxparse", "softgpu", "soundness", "tessera")),
+    ("engine", 120.0, ("engine",)),
 )
 """Parts of the suite: name, seconds on two cores, the tiers in it. A part past its share moves cases to ``--long``."""
 

@@ -7,10 +7,10 @@ import shutil
 import time
 from pathlib import Path
 
-from tools import report, tiers, venv, wheel
+from tools import native, report, tiers, venv, wheel
 from tools.steps import BUILD, ROOT, StepFailed, relative, run, say, stream
 
-TYPED = ("tessera", "ptxparse", "softgpu", "tools", "build.py")
+TYPED = ("tessera", "ptxparse", "softgpu", "tools", "build.py", "setup.py")
 BENCHMARKS = ROOT / "benchmarks"
 
 
@@ -20,6 +20,8 @@ def test(names: list[str], long: bool, jobs: int) -> None:
     chosen = tiers.select(names)
     venv.ensure()
     times: dict[str, float] = {}
+    if not names or native.USERS & set(names):
+        native.prepare()
     if not names:
         wheel.build()
     times["install"] = time.monotonic() - started
@@ -65,8 +67,9 @@ def check() -> float:
 
 
 def build() -> None:
-    """The wheel under ``build/wheel``."""
+    """The run-time of this source tree, and the wheel under ``build/wheel``."""
     venv.ensure()
+    native.prepare()
     say(f"-- {relative(wheel.build())} is ready: pip install it anywhere")
 
 
@@ -81,8 +84,11 @@ def bench(name: str | None, arguments: list[str], producers: bool) -> None:
         raise StepFailed(f"no benchmark is named '{name}'; there are: {', '.join(known) or 'none yet'}", code=2)
     say(f"-- benchmarks: {', '.join(known) or 'none yet'}")
     venv.ensure(producers)
+    chosen = [name] if name else known
+    if native.USERS & set(chosen):
+        native.prepare()
     failed = []
-    for stem in [name] if name else known:
+    for stem in chosen:
         say(f"-- benchmark {stem}")
         if stream([venv.PYTHON, BENCHMARKS / f"{stem}.py", *arguments]) != 0:
             failed.append(stem)
@@ -93,7 +99,7 @@ def bench(name: str | None, arguments: list[str], producers: bool) -> None:
 def clean() -> None:
     """Remove what build.py and its tools made; an adopted ``.venv`` stays."""
     caches = [ROOT / name for name in (".mypy_cache", ".ruff_cache", ".pytest_cache", ".hypothesis")]
-    made = [BUILD, *caches, *ROOT.glob("*.egg-info"), *compiled()]
+    made = [BUILD, ROOT / "softgpu" / "lib", *caches, *ROOT.glob("*.egg-info"), *compiled()]
     if venv.read_stamp().made_here:
         made.append(venv.VENV)
     elif venv.VENV.exists():

@@ -1,4 +1,4 @@
-"""The wheel: built when a source is newer than the last one, and checked for what may be in it."""
+"""The wheel: built when a source is newer than the last one, and checked for what must and may be in it."""
 
 from __future__ import annotations
 
@@ -6,23 +6,43 @@ import shutil
 import tomllib
 import zipfile
 from pathlib import Path
+from typing import Any
 
+from tools import native
 from tools.steps import BUILD, ROOT, StepFailed, relative, run, say
 from tools.venv import PYTHON
 
 WHEELS = BUILD / "wheel"
+TAG = "py3-none-linux_x86_64"
+"""Any Python 3, but one platform: the wheel holds a library."""
+
+COMPILED = ("softgpu/lib/engine-info", f"softgpu/lib/{native.LIBRARY.name}")
+"""What setup.py adds."""
 
 
-def packages() -> list[str]:
-    """The packages that ``pyproject.toml`` lists."""
+def settings() -> dict[str, Any]:
+    """What ``pyproject.toml`` says to setuptools."""
     metadata = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    return [str(name) for name in metadata["tool"]["setuptools"]["packages"]]
+    return dict(metadata["tool"]["setuptools"])
+
+
+def contents() -> list[str]:
+    """The files that the wheel holds, without its own metadata."""
+    listed = settings()
+    modules = [path for name in listed["packages"] for path in folder(name).glob("*.py")]
+    data = [folder(name) / path for name, paths in listed["package-data"].items() for path in paths]
+    return sorted([*[path.relative_to(ROOT).as_posix() for path in (*modules, *data)], *COMPILED])
+
+
+def folder(package: str) -> Path:
+    return ROOT / package.replace(".", "/")
 
 
 def sources() -> list[Path]:
     """What the wheel is made from."""
-    listed = [p for name in packages() for p in (ROOT / name.replace(".", "/")).glob("*.py")]
-    return [ROOT / "pyproject.toml", ROOT / "README.md", ROOT / "LICENSE", *listed]
+    made = [ROOT / name for name in contents() if name not in COMPILED]
+    metadata = [ROOT / name for name in ("pyproject.toml", "setup.py", "tools/native.py", "README.md", "LICENSE")]
+    return [*metadata, *made, *native.inputs()]
 
 
 def current() -> Path | None:
@@ -35,15 +55,15 @@ def current() -> Path | None:
 
 
 def check_contents(wheel: Path) -> None:
-    """Raise if the wheel holds a file outside the listed packages and its own metadata, or lacks a source."""
-    names = [n for n in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in n]
-    folders = {name.replace(".", "/") for name in packages()}
-    for name in names:
-        if name.rpartition("/")[0] not in folders:
-            raise StepFailed(f"the wheel holds {name}, which is in no listed package")
-    missing = [p for p in sources() if p.suffix == ".py" and p.relative_to(ROOT).as_posix() not in names]
-    if missing:
-        raise StepFailed(f"the wheel lacks {relative(missing[0])}")
+    """Raise if the wheel is not for our platform, or holds anything else than :func:`contents` and its metadata."""
+    if not wheel.name.endswith(f"-{TAG}.whl"):
+        raise StepFailed(f"{wheel.name} should end in {TAG}.whl")
+    held = {n for n in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in n}
+    expected = set(contents())
+    if extra := held - expected:
+        raise StepFailed(f"the wheel holds {min(extra)}, which is in no listed package")
+    if missing := expected - held:
+        raise StepFailed(f"the wheel lacks {min(missing)}")
 
 
 def build() -> Path:
@@ -52,7 +72,7 @@ def build() -> Path:
     if present:
         say(f"-- {relative(present)} is up to date")
         return present
-    for stale in (BUILD / "lib", BUILD / "bdist.linux-x86_64", WHEELS):
+    for stale in (*BUILD.glob("lib*"), *BUILD.glob("bdist.*"), WHEELS):
         shutil.rmtree(stale, ignore_errors=True)
     run(
         "build the wheel",

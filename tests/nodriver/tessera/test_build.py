@@ -11,7 +11,7 @@ import pytest
 
 import build
 from tests.material import ROOT
-from tools import locks, report, steps, tasks, tiers, venv, wheel
+from tools import locks, native, report, steps, tasks, tiers, venv, wheel
 
 
 @pytest.mark.parametrize(
@@ -161,8 +161,10 @@ def test_stamp_survives_and_nonsense_is_no_stamp(tmp_path: Path, monkeypatch: py
 
 
 def test_wheel_contents_are_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    names = [p.relative_to(ROOT).as_posix() for p in wheel.sources() if p.suffix == ".py"]
-    good, extra, short = (tmp_path / f"{stem}.whl" for stem in ("good", "extra", "short"))
+    names = wheel.contents()
+    for name in (*wheel.COMPILED, "softgpu/engine/runtime/abi.h", "softgpu/engine/ops/integer.py", "tessera/errors.py"):
+        assert name in names
+    good, extra, short = (tmp_path / f"{stem}-{wheel.TAG}.whl" for stem in ("good", "extra", "short"))
     for path, content in ((good, names), (extra, [*names, "tests/__init__.py"]), (short, names[1:])):
         with zipfile.ZipFile(path, "w") as archive:
             for name in (*content, "tessera_gpu-0.1.0.dist-info/METADATA"):
@@ -172,6 +174,52 @@ def test_wheel_contents_are_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         wheel.check_contents(extra)
     with pytest.raises(steps.StepFailed, match=f"the wheel lacks {names[0]}"):
         wheel.check_contents(short)
+    with pytest.raises(steps.StepFailed, match=f"pure-py3-none-any.whl should end in {wheel.TAG}.whl"):
+        wheel.check_contents(good.rename(tmp_path / "pure-py3-none-any.whl"))
+
+
+def test_the_wheel_is_stale_when_a_c_source_changes() -> None:
+    sources = {path.relative_to(ROOT).as_posix() for path in wheel.sources()}
+    assert {"softgpu/engine/runtime/launch.c", "softgpu/engine/runtime/internal.h", "setup.py"} <= sources
+    assert all((ROOT / name).is_file() for name in sources)
+
+
+def task_steps(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """A list that gets the names of the steps that tasks do, which do nothing."""
+    done: list[str] = []
+    monkeypatch.setattr(venv, "ensure", lambda *_: done.append("install"))
+    monkeypatch.setattr(native, "prepare", lambda: done.append("run-time"))
+    monkeypatch.setattr(wheel, "build", lambda: done.append("wheel") or ROOT)
+    monkeypatch.setattr(tasks, "check", lambda: done.append("check") or 1.0)
+    monkeypatch.setattr(tasks, "stream", lambda *_: done.append("benchmark") or 0)
+    monkeypatch.setattr(tiers, "run_tier", lambda tier, *_: done.append(tier.name) or tiers.Outcome(tier, 1.0, 0))
+    return done
+
+
+def test_only_what_uses_the_run_time_needs_a_c_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert native.USERS.issubset({tier.name for tier in tiers.tiers()} & set(tasks.benchmarks()))
+    done = task_steps(monkeypatch)
+    for run, expected in (
+        (lambda: tasks.test(["ptxparse"], False, 1), ["install", "ptxparse"]),
+        (lambda: tasks.test(["engine"], False, 1), ["install", "run-time", "engine"]),
+        (lambda: tasks.bench("parse", [], False), ["install", "benchmark"]),
+        (lambda: tasks.bench("engine", [], False), ["install", "run-time", "benchmark"]),
+        (tasks.build, ["install", "run-time", "wheel"]),
+    ):
+        done.clear()
+        run()
+        assert done == expected
+    done.clear()
+    tasks.test([], False, 1)
+    assert done[:4] == ["install", "run-time", "wheel", "check"]
+
+
+def test_the_version_is_written_at_every_build(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    commands: list[list[object]] = []
+    monkeypatch.setattr(native, "build", lambda: tmp_path / "lib" / "library.so")
+    monkeypatch.setattr(native, "run", lambda _title, command, _advice: commands.append(command))
+    native.prepare()
+    assert commands == [[venv.PYTHON, "-m", "softgpu.engine.version", tmp_path / "lib"]]
 
 
 def test_clean_leaves_an_adopted_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -180,11 +228,12 @@ def test_clean_leaves_an_adopted_environment(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(tasks, "BUILD", tmp_path / "build")
     monkeypatch.setattr(venv, "VENV", tmp_path / ".venv")
     monkeypatch.setattr(venv, "STAMP", tmp_path / ".venv" / "stamp.json")
-    for name in ("build/log", ".venv", ".mypy_cache", "tessera/__pycache__", "tessera_gpu.egg-info", "kept/inner"):
+    made = ("build/log", ".mypy_cache", "tessera/__pycache__", "tessera_gpu.egg-info", "softgpu/lib")
+    for name in (*made, ".venv", "kept/inner"):
         (tmp_path / name).mkdir(parents=True)
     tasks.clean()
-    assert sorted(p.name for p in tmp_path.iterdir()) == [".venv", "kept", "tessera"]
-    assert not list((tmp_path / "tessera").iterdir())
+    assert sorted(p.name for p in tmp_path.iterdir()) == [".venv", "kept", "softgpu", "tessera"]
+    assert not list((tmp_path / "tessera").iterdir()) and not list((tmp_path / "softgpu").iterdir())
     venv.write_stamp(venv.Stamp(made_here=True))
     tasks.clean()
     assert not (tmp_path / ".venv").exists()

@@ -38,11 +38,26 @@ def test_no_module_lies_outside_a_package() -> None:
         assert not orphans
 
 
+def requirements(extra: str) -> list[str]:
+    """What an extra names, with what the extras of this project name that it includes."""
+    found: list[str] = []
+    for text in METADATA["project"]["optional-dependencies"][extra]:
+        wanted = Requirement(text)
+        included = sorted(wanted.extras) if wanted.name == METADATA["project"]["name"] else []
+        found += [inner for other in included for inner in requirements(other)] or [text]
+    return found
+
+
+def test_the_suite_needs_the_engine() -> None:
+    engine = requirements("softgpu")
+    assert {Requirement(text).name for text in engine} == {"cffi", "llvmlite"}
+    assert set(engine) <= set(requirements("dev"))
+
+
 @pytest.mark.parametrize("extra", ["dev", "producers"])
 def test_lock_satisfies_the_requirements(extra: str) -> None:
-    project = METADATA["project"]
     pins = locked(extra)
-    for text in (*project["dependencies"], *project["optional-dependencies"][extra]):
+    for text in (*METADATA["project"]["dependencies"], *requirements(extra)):
         wanted = Requirement(text)
         versions = pins.get(canonicalize_name(wanted.name), set())
         assert versions, f"{wanted.name} is not locked: run python3 build.py lock"

@@ -1,0 +1,62 @@
+"""What ``pyproject.toml`` cannot say: the wheel holds the compiled run-time of the software GPU."""
+
+from __future__ import annotations
+
+import platform
+import shutil
+import sys
+from pathlib import Path
+
+from setuptools import Distribution, setup
+from setuptools.command.bdist_wheel import bdist_wheel
+from setuptools.command.build_py import build_py
+from setuptools.errors import CompileError
+
+ROOT = Path(__file__).resolve().parent
+sys.path.insert(0, str(ROOT))
+
+HAS_RUNTIME = sys.platform == "linux" and platform.machine() == "x86_64"
+"""On other machines the package reads PTX and has no software GPU."""
+
+
+class Build(build_py):
+    """Puts the library and the engine's version beside the packages. A development install has neither: there
+    ``build.py`` makes them when they are needed."""
+
+    def run(self) -> None:
+        super().run()
+        if HAS_RUNTIME and not self.editable_mode:
+            add_runtime(Path(self.build_lib, "softgpu", "lib"))
+
+
+def add_runtime(folder: Path) -> None:
+    """The library and ``engine-info`` in a folder. Raises setuptools' CompileError, which it shows without a trace."""
+    from softgpu.engine.version import FILE, engine_version
+    from tools import native
+    from tools.steps import StepFailed
+
+    try:
+        library = native.build()
+    except StepFailed as failure:
+        raise CompileError(str(failure)) from None
+    folder.mkdir(parents=True, exist_ok=True)
+    shutil.copy2(library, folder / library.name)
+    # Without an interpreter: the wheel is for any machine, so that the one beside it is taken.
+    (folder / FILE).write_text(f"engine {engine_version()}\n", encoding="utf-8")
+
+
+class Wheel(bdist_wheel):
+    """Any Python 3 on this platform: the library does not know Python."""
+
+    def get_tag(self) -> tuple[str, str, str]:
+        return "py3", "none", super().get_tag()[2]
+
+
+class Package(Distribution):
+    """A package that belongs into the folder for this platform."""
+
+    def has_ext_modules(self) -> bool:
+        return HAS_RUNTIME
+
+
+setup(distclass=Package, cmdclass={"build_py": Build, "bdist_wheel": Wheel})

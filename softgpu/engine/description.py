@@ -1,0 +1,87 @@
+"""What a module consists of, as plain data: kernels with their parameters, variables with their initial bytes.
+
+This is what a process that is not Python learns about a module, and what this package itself loads modules by.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+from ptxparse.model import TYPE_BYTES, FloatImmediate, Module, Symbol, Variable, parameter_layout
+from softgpu.engine.compiler import parsed
+from softgpu.engine.errors import EngineError
+from softgpu.engine.flatten import FUNCTION_SPACING, function_numbers
+from softgpu.engine.layout import CODE_WINDOW
+
+OPAQUE_TYPES = ("texref", "samplerref", "surfref")
+
+
+def describe(ptx: bytes) -> dict[str, Any]:
+    """:func:`describe_module` of a PTX text."""
+    return describe_module(parsed(ptx))
+
+
+def describe_module(module: Module) -> dict[str, Any]:
+    """``kernels``: name, parameters (name, offset, size, align in bytes), the block's bytes, performance directives.
+    ``variables``: name, space, size, align, ``initial`` (bytes as hexadecimal digits) and ``relocations``: at
+    ``offset``, the address of ``symbol`` (a variable) or the number ``address`` (of a function) plus ``addend``, of
+    which ``bytes`` bytes beginning at byte ``first`` are written. Raises EngineError for initialisers that fit nowhere.
+    """
+    placed = [v for v in module.variables if v.space in ("global", "const") and v.linkage != "extern"]
+    for function in module.functions:
+        placed += [v for v in function.variables if v.space in ("global", "const")]
+    variables: dict[str, dict[str, Any]] = {}
+    functions = function_numbers(module)
+    for variable in placed:
+        if variable.type not in OPAQUE_TYPES and variable.name not in variables:
+            variables[variable.name] = _variable(variable, functions, module)
+    kernels = []
+    for entry in module.entries:
+        slots, size = parameter_layout(entry)
+        kernels.append({
+            "name": entry.name, "line": entry.line, "parameter_bytes": size,
+            "parameters": [{"name": s.name, "offset": s.offset, "size": s.size, "align": s.variable.align}
+                           for s in slots],
+            "directives": {name: list(numbers) for name, numbers in entry.directives.items()},
+        })
+    return {"kernels": kernels, "variables": list(variables.values())}
+
+
+def _variable(variable: Variable, functions: dict[str, int], module: Module) -> dict[str, Any]:
+    data = bytearray()
+    relocations: list[dict[str, Any]] = []
+    size = TYPE_BYTES[variable.type]
+    run = 0
+    previous: object = None
+    for value in variable.initial or ():
+        run = run + 1 if value == previous else 0
+        previous = value
+        if isinstance(value, FloatImmediate):
+            data += _float_bytes(value, size, variable)
+        elif isinstance(value, Symbol):
+            # Masked addresses, 0xFF(x), 0xFF00(x), ...: eight byte elements in a row name the same symbol.
+            relocation: dict[str, Any] = {
+                "offset": len(data), "symbol": value.name, "addend": value.offset,
+                "first": run % 8 if size == 1 else 0, "bytes": 1 if size == 1 else min(size, 8)}
+            number = functions.get(module.aliases.get(value.name, value.name))
+            if number is not None:
+                relocation["address"] = CODE_WINDOW + FUNCTION_SPACING * (number + 1)
+            relocations.append(relocation)
+            data += bytes(size)
+        else:
+            data += (value & ((1 << 8 * size) - 1)).to_bytes(size, "little")
+    if len(data) > variable.size:
+        raise EngineError(f"line {variable.line}: {variable.name} has more initial values than elements")
+    return {"name": variable.name, "space": variable.space, "size": variable.size, "align": max(variable.align, 1),
+            "initial": bytes(data).hex(), "relocations": relocations}
+
+
+def _float_bytes(value: FloatImmediate, size: int, variable: Variable) -> bytes:
+    if value.width == 8 * size:
+        return value.bits.to_bytes(size, "little")
+    if value.width == 64 and size == 4:
+        return struct.pack("<f", struct.unpack("<d", value.bits.to_bytes(8, "little"))[0])
+    if value.width == 32 and size == 8:
+        return struct.pack("<d", struct.unpack("<f", value.bits.to_bytes(4, "little"))[0])
+    raise EngineError(f"line {variable.line}: a {value.width}-bit constant in .{variable.type} {variable.name}")

@@ -1,0 +1,1 @@
+"""From an analysed kernel to LLVM IR: values and masks, control flow, memory, exchange between lanes."""

@@ -1,0 +1,416 @@
+"""Accesses to memory by all active lanes at once.
+
+An access has addresses in its state space, and is checked before it is made: global ones against the allocation that
+the same pointer hit last (kept in the worker's environment), the others against the size of their space. What fails the
+check takes the slow path, where the run-time looks at every lane by itself; only there faults are found. Loads that
+pass read all lanes, active or not, since the whole span has been checked; stores write active lanes only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from ptxparse.model import Address, Immediate, Register, Symbol
+from softgpu.engine.emit.lower import Mask
+from softgpu.engine.ir import WARP, Value, bits, lanes, shaped
+from softgpu.engine.shapes import ZEROS, Shape, constant
+
+if TYPE_CHECKING:
+    from softgpu.engine.emit.lower import Lower
+
+GENERIC, GLOBAL, CONST, SHARED, LOCAL, PARAM = range(6)
+SPACES = {"": GENERIC, "global": GLOBAL, "const": CONST, "shared": SHARED, "local": LOCAL, "param": PARAM}
+READ, WRITE, ATOMIC = 1, 2, 4
+RESOLVE, LOAD, LOG, STORE, GATHER, SCATTER = 0, 1, 2, 12, 13, 14
+"""Numbers of helpers, see ``runtime/abi.h``."""
+SPAN_BYTES = 512
+"""Widest span of one access that is read as a whole and then picked from."""
+SHORTEST_RUN = 8
+RUN_BYTES = 64
+"""Lanes at neighbouring addresses, or bytes of them, for which one vector is worth more than a gather."""
+FEW = 4
+ADDRESSES = f"<{WARP} x i64>"
+
+
+@dataclass
+class Place:
+    """Where an access goes. ``base`` is lane 0's address (i64) when ``shape`` is scalar, else all lanes' addresses as
+    ``<32 x i64>`` or, in shared memory, ``<32 x i32>``. ``space`` is resolved from the variable where one is named.
+    ``short``: a scalar shared address whose lanes may wrap around in 32 bits: (lane 0's register as i32, the constant
+    added to it). Such lanes are outside every shared memory, so only the slow path has to know."""
+
+    space: int
+    base: Value
+    shape: Shape
+    root: object
+    short: tuple[Value, int] | None = None
+
+    @property
+    def scalar(self) -> bool:
+        return self.shape.scalar
+
+
+def place_of(lower: Lower, address: Address, named: str) -> Place:
+    """The place of an address operand; ``named`` is the space in the mnemonic ("" for generic)."""
+    b = lower.builder
+    if address.extra:
+        lower.fail(f"operand {address!r} is not a plain address")
+    base = address.base
+    space = SPACES[named]
+    if isinstance(base, Symbol):
+        actual = lower.layout.space_of(base.name)
+        if actual is None:
+            lower.fail(f"{base.name} is not a variable of this module")
+        if named and named != actual and not {named, actual} <= {"param", "local"}:
+            lower.fail(f"a {actual} address in an access to {named}")
+        value = lower.address_of(Symbol(base.name, base.offset + address.offset))
+        known = lower.layout.constant_address(Symbol(base.name, base.offset + address.offset))
+        shape = constant(known, 64) if known is not None else Shape(WARP)
+        return Place(SPACES[actual], value, shape, base.name)
+    if space == PARAM and lower.layout.locals and not lower.flat.kernel.is_entry:
+        space = LOCAL
+    if isinstance(base, Immediate):
+        number = base.value + address.offset
+        return Place(space, b.constant(number, "i64"), constant(number, 64), None)
+    if not isinstance(base, Register):
+        lower.fail(f"address base {base!r}")
+    web = lower.used_web(base.name)
+    if web is None or web.type == "pred" or bits(lower.web_type(web)) not in (32, 64):
+        lower.fail("an address must be a register of 32 or 64 bits")
+    shape = lower.shape(web)
+    narrow = bits(lower.web_type(web)) == 32
+    root: object = shape.root if shape.root is not None else f"web {web.number}"
+    short: tuple[Value, int] | None = None
+    if shape.scalar:
+        value = lower.read(base, "b32" if narrow else "b64")
+        if narrow and not shape.stays:
+            if space == SHARED and -(1 << 31) < address.offset < 1 << 31:
+                short = (value, address.offset)
+            else:
+                value = lower.read(base, "b32", vector=True)
+                shape = Shape(1)
+        value = b.resize(value, "i64")
+    else:
+        value = lower.read(base, "b32" if narrow else "b64", vector=True)
+        if narrow:
+            if space != SHARED:
+                value = b.resize(value, "i64")
+            if not shape.stays and shape.group > 1:
+                shape = replace(shape, group=1, offsets=ZEROS, sure=True) if not shape.sure else (
+                    replace(shape, sure=False))
+    if not lanes(value.type) or bits(value.type) == 64 or address.offset == 0:
+        value = b.add(value, b.like(address.offset, value)) if address.offset else value
+        return Place(space, value, _moved(shape, address.offset), root, short)
+    value = b.add(b.resize(value, "i64"), b.constant(address.offset, "i64", WARP))
+    return Place(space, value, _moved(shape, address.offset), root)
+
+
+def _moved(shape: Shape, offset: int) -> Shape:
+    """A shape with a constant added; bounds stay only if nothing can wrap."""
+    low = high = None
+    if shape.low is not None and shape.high is not None and shape.low + offset >= 0:
+        low, high = shape.low + offset, shape.high + offset
+    return Shape(shape.group, shape.offsets, shape.sure, shape.align, (shape.residue + offset) % shape.align, low, high,
+                 shape.root)
+
+
+class Access:
+    """One access of ``count`` elements of ``element`` bits at each active lane's place."""
+
+    def __init__(self, lower: Lower, place: Place, element: int, count: int, kind: int, mask: Mask) -> None:
+        self.lower = lower
+        self.place = place
+        self.element = element
+        self.size = element // 8
+        self.count = count
+        self.width = self.size * count
+        self.kind = kind
+        self.mask = mask
+        self.site = lower.site(self.width, self.width, place.space, kind)
+        self.groups = self._groups()
+        self.group_bases: list[Value] = []
+        offsets = place.shape.offsets if place.scalar else ZEROS
+        self.offsets = offsets
+        self.lowest = min(offsets)
+        self.extent = max(offsets) + self.width - self.lowest
+
+    def _groups(self) -> int:
+        """How many runs of neighbours the lanes' addresses are, as far as the shape says; 0 when there are too many."""
+        shape = self.place.shape
+        if self.place.scalar or self.place.space == LOCAL or shape.group == 1:
+            return 0
+        if shape.group < SHORTEST_RUN and shape.group * self.width < RUN_BYTES:
+            return 0
+        if any(offset != lane % shape.group * self.width for lane, offset in enumerate(shape.offsets)):
+            return 0
+        return WARP // shape.group
+
+    def known_runs(self) -> list[int]:
+        """Offsets of runs of equal length that a scalar shape's addresses are, from the lowest one; none when the
+        runs are too many or too short."""
+        relative = [o - self.lowest for o in self.offsets]
+        for count in (2, 4, 8):
+            length = WARP // count
+            if length < SHORTEST_RUN and length * self.width < RUN_BYTES:
+                break
+            starts = relative[::length]
+            if all(o == starts[lane // length] + lane % length * self.width for lane, o in enumerate(relative)):
+                return starts
+        return []
+
+    # Checks.
+
+    def passes(self) -> Value | None:
+        """An i1 that is true when the fast path may be taken; None when that is known."""
+        lower, space = self.lower, self.place.space
+        if lower.options.logs and space in (GLOBAL, CONST, GENERIC):
+            return Value("false", "i1")
+        if self.place.scalar and any(o % self.width for o in self.offsets):
+            return Value("false", "i1")
+        if space in (SHARED, PARAM, LOCAL):
+            return self._in_space()
+        return self._in_cache()
+
+    def _in_space(self) -> Value | None:
+        lower, b, place = self.lower, self.lower.builder, self.place
+        known = {SHARED: lower.layout.static_shared, PARAM: lower.layout.param_bytes,
+                 LOCAL: lower.layout.local_bytes}[place.space]
+        shape = place.shape
+        aligned = shape.align % self.width == 0 and shape.residue % self.width == 0 and (
+            not any(o % self.width for o in self.offsets))
+        bounded = shape.low is not None and shape.high is not None and shape.high + self.width <= known
+        if not self.groups and aligned and bounded:
+            return None
+        if place.space == SHARED:
+            limit: Value = b.zext(lower.env("shared_bytes"), "i64")
+        else:
+            limit = b.constant(known, "i64")
+        return self._compare(Value("0", "i64"), limit, aligned)
+
+    def _in_cache(self) -> Value:
+        lower = self.lower
+        start_slot, size_slot = cache_slots(lower, self.place.root)
+        start, size = lower.load("i64", start_slot), lower.load("i64", size_slot)
+        return self._compare(start, size, False)
+
+    def _compare(self, start: Value, size: Value, aligned: bool) -> Value:
+        """start <= address, address + width <= start + size, and alignment: one comparison of the distance, rotated
+        so that low bits that should be clear make it huge. (``start`` is a multiple of 16.)"""
+        lower, b, place = self.lower, self.lower.builder, self.place
+        shift = 0 if aligned else self.width.bit_length() - 1
+        if self.groups:
+            return self._groups_pass(start, size, shift)
+        if place.scalar:
+            first = place.base
+            if self.lowest:
+                first = b.add(first, b.constant(self.lowest, "i64"))
+            limit = _limit(lower, size, self.extent, shift)
+            distance = first if start.ref == "0" else b.sub(first, start)
+            return b.icmp("ult", _rotated(lower, distance, shift), limit)
+        limit = _limit(lower, size, self.width, shift)
+        addresses = place.base
+        if bits(addresses.type) == 32:
+            limit = b.trunc(limit, "i32")
+        distance = addresses if start.ref == "0" else b.sub(addresses, b.splat(start))
+        inside = lower.bits_of(b.icmp("ult", _rotated(lower, distance, shift), b.splat(limit)))
+        outside = b.invert(inside) if self.mask.full else b.and_(self.mask.bits, b.invert(inside))
+        return b.icmp("eq", outside, Value("0", "i32"))
+
+    def _groups_pass(self, start: Value, size: Value, shift: int) -> Value:
+        """Every run is inside, and one run where that is not sure: its last address is where it should be."""
+        lower, b, shape = self.lower, self.lower.builder, self.place.shape
+        span = self.width * shape.group
+        limit = _limit(lower, size, span, shift)
+        result: Value | None = None
+        for group in range(self.groups):
+            first = b.resize(b.extract(self.place.base, group * shape.group), "i64")
+            self.group_bases.append(first)
+            distance = first if start.ref == "0" else b.sub(first, start)
+            good = b.icmp("ult", _rotated(lower, distance, shift), limit)
+            if not shape.sure:
+                last = b.resize(b.extract(self.place.base, (group + 1) * shape.group - 1), "i64")
+                good = b.and_(good, b.icmp("eq", b.sub(last, first), b.constant(span - self.width, "i64")))
+            result = good if result is None else b.and_(result, good)
+        assert result is not None
+        return result
+
+    # Addresses.
+
+    def addresses(self) -> Value:
+        """Every lane's address in its own space, as ``<32 x i64>``."""
+        b = self.lower.builder
+        base = self.place.base
+        if self.place.short is not None:
+            register, offset = self.place.short
+            lanes32 = b.add(b.splat(register), b.vector(self.offsets, "i32"))
+            return b.add(b.zext(lanes32, "i64"), b.constant(offset, "i64", WARP))
+        if not lanes(base.type):
+            base = b.splat(base)
+            if any(self.offsets):
+                base = b.add(base, b.vector(self.offsets, "i64"))
+            return base
+        return b.resize(base, "i64")
+
+    def pointer(self) -> Value:
+        """Host pointer to lane 0's place plus the lowest offset."""
+        b = self.lower.builder
+        first = self.place.base
+        if self.lowest:
+            first = b.add(first, b.constant(self.lowest, "i64"))
+        return self.host(first)
+
+    def host(self, first: Value) -> Value:
+        """Host pointer of an address in the access's space that has been checked."""
+        lower, b, space = self.lower, self.lower.builder, self.place.space
+        if space == SHARED:
+            return lower.at(lower.env("shared"), first)
+        if space == PARAM:
+            return lower.at(lower.env("params"), first)
+        return b.emit(f"inttoptr i64 {first.ref} to ptr", "ptr")
+
+    def pointers(self) -> Value:
+        """Host pointers of all lanes, as ``<32 x ptr>``; the check has passed."""
+        lower, b, space = self.lower, self.lower.builder, self.place.space
+        base = self.place.base
+        type_ = f"<{WARP} x ptr>"
+        if space == LOCAL:
+            whole = b.add(lower.local_bases(), self.addresses())
+            return b.emit(f"inttoptr {whole.type} {whole.ref} to {type_}", type_)
+        if not lanes(base.type):
+            relative = b.vector([o - self.lowest for o in self.offsets], "i64")
+            return b.emit(f"getelementptr i8, ptr {self.pointer().ref}, {relative.type} {relative.ref}", type_)
+        if space in (SHARED, PARAM):
+            origin = lower.env("shared" if space == SHARED else "params")
+            return b.emit(f"getelementptr i8, ptr {origin.ref}, {base.type} {base.ref}", type_)
+        return b.emit(f"inttoptr {base.type} {base.ref} to {type_}", type_)
+
+    # The slow path, out of the way: where it takes few instructions, and functions that all accesses share.
+
+    def resolved(self) -> Value:
+        """Scratch memory with the host addresses of the active lanes, checked by the run-time one by one."""
+        lower = self.lower
+        room = lower.room("addresses", 8 * WARP)
+        lower.store(self.addresses(), room, 64)
+        if lower.options.logs and self._is_global():
+            lower.helper(LOG, "void", room, self.mask.bits, self.site)
+        lower.checked_helper(RESOLVE, room, self.mask.bits, self.site, self._cache())
+        self._take_up_cache()
+        return room
+
+    def moved_slowly(self, values: Value, to_lanes: bool) -> None:
+        """Checked as by :meth:`resolved`, then copied to or from scratch memory with a place for each lane."""
+        lower = self.lower
+        room = lower.room("addresses", 8 * WARP)
+        base, offsets = Value("0", "i64"), Value("null", "ptr")
+        if self.place.scalar and self.place.short is None:
+            base, offsets = self.place.base, offset_table(lower, self.offsets)
+        else:
+            lower.store(self.addresses(), room, 64)
+        lower.checked_helper(LOAD if to_lanes else STORE, base, offsets, room, self.mask.bits, self.site,
+                             self._cache(), values)
+        self._take_up_cache()
+
+    def _is_global(self) -> bool:
+        return self.place.space in (GLOBAL, CONST, GENERIC)
+
+    def _cache(self) -> Value:
+        """The cache that the run-time is to fill."""
+        if not self._is_global():
+            return Value("null", "ptr")
+        cache_slots(self.lower, self.place.root)
+        return Value(f"%cache_at{self.lower.caches[self.place.root]}", "ptr")
+
+    def _take_up_cache(self) -> None:
+        lower = self.lower
+        if self._is_global() and not lower.has_frame:
+            start_slot, size_slot = cache_slots(lower, self.place.root)
+            cache = self._cache()
+            lower.store(lower.load("i64", cache), start_slot)
+            lower.store(lower.load("i64", lower.at(cache, 8)), size_slot)
+
+    def guard_fast(self, fast: str, slow: str) -> bool:
+        """Branch to the fast or the slow path; False when there is only the fast one."""
+        condition = self.passes()
+        if condition is None:
+            return False
+        self.lower.branch(condition, fast, slow, likely=True)
+        return True
+
+
+def cache_slots(lower: Lower, root: object) -> tuple[Value, Value]:
+    """Where start and size of the allocation in a cache are: in the environment; in kernels that run whole blocks in
+    allocas, filled at entry, which LLVM keeps in registers."""
+    new = root not in lower.caches
+    number = lower.caches.setdefault(root, len(lower.caches))
+    at, behind = f"%cache_at{number}", f"%cache_behind{number}"
+    if new:
+        lower.entry += [f"  {at} = getelementptr i8, ptr {lower.env('caches').ref}, i64 {16 * number}",
+                        f"  {behind} = getelementptr i8, ptr {at}, i64 8"]
+    if lower.has_frame:
+        return Value(at, "ptr"), Value(behind, "ptr")
+    start, size = f"%cache_start{number}", f"%cache_size{number}"
+    if new:
+        for slot, source in ((start, at), (size, behind)):
+            lower.entry += [f"  {slot} = alloca i64", f"  {slot}_now = load i64, ptr {source}",
+                            f"  store i64 {slot}_now, ptr {slot}"]
+    return Value(start, "ptr"), Value(size, "ptr")
+
+
+def _limit(lower: Lower, size: Value, extent: int, shift: int) -> Value:
+    """How many distances, in units of 2**shift, are inside: ceil(max(size - extent + 1, 0) / 2**shift)."""
+    b = lower.builder
+    if size.ref[0] != "%":
+        return b.constant((max(int(size.ref) - extent + 1, 0) + (1 << shift) - 1) >> shift, "i64")
+    limit = b.intrinsic("llvm.usub.sat", "i64", size, b.constant(extent - 1, "i64"))
+    if shift:
+        limit = b.lshr(b.add(limit, b.constant((1 << shift) - 1, "i64")), b.constant(shift, "i64"))
+    return limit
+
+
+def _rotated(lower: Lower, distance: Value, shift: int) -> Value:
+    b = lower.builder
+    if not shift:
+        return distance
+    return b.intrinsic("llvm.fshr", bits_type(distance), distance, distance, b.like(shift, distance))
+
+
+def bits_type(value: Value) -> str:
+    return f"i{bits(value.type)}"
+
+
+def offset_table(lower: Lower, offsets: tuple[int, ...]) -> Value:
+    """A constant array with the lanes' offsets from lane 0."""
+    name = lower.tables.setdefault(offsets, f"softgpu_offsets{len(lower.tables)}")
+    if name not in lower.builder.helpers:
+        numbers = ", ".join([f"i64 {o}" for o in offsets])
+        lower.builder.helpers[name] = f"@{name} = internal constant [{WARP} x i64] [{numbers}], align 64"
+    return Value(f"@{name}", "ptr")
+
+
+def deinterleaved(lower: Lower, whole: Value, count: int) -> list[Value]:
+    """``<32 count x T>`` with all elements of lane 0 first, as one vector per element."""
+    if count == 1:
+        return [whole]
+    return [lower.builder.shuffle(whole, None, [lane * count + k for lane in range(WARP)]) for k in range(count)]
+
+
+def interleaved(lower: Lower, values: list[Value]) -> Value:
+    """The reverse: elements of lane 0, then those of lane 1, ..."""
+    if len(values) == 1:
+        return values[0]
+    even, odd = interleaved(lower, values[0::2]), interleaved(lower, values[1::2])
+    count = lanes(even.type)
+    return lower.builder.shuffle(even, odd, [i + count * k for i in range(count) for k in range(2)])
+
+
+def joined(lower: Lower, parts: list[Value]) -> Value:
+    """Vectors of one length, one behind another."""
+    while len(parts) > 1:
+        count = 2 * lanes(parts[0].type)
+        parts = [lower.builder.shuffle(parts[i], parts[i + 1], list(range(count))) for i in range(0, len(parts), 2)]
+    return parts[0]
+
+
+def vector_of(element: int, count: int = WARP) -> str:
+    return shaped(f"i{element}", count)

@@ -1,0 +1,310 @@
+"""Loads and stores of all lanes: which form of access fits the addresses.
+
+Same address: one scalar. Neighbours: one vector. A few addresses, or a pattern within a short span: scalars or a wide
+vector, and a shuffle. Anything else: gather and scatter.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from softgpu.engine.emit.access import (
+    FEW,
+    GATHER,
+    GENERIC,
+    LOCAL,
+    SCATTER,
+    SPAN_BYTES,
+    Access,
+    deinterleaved,
+    interleaved,
+    joined,
+    vector_of,
+)
+from softgpu.engine.emit.lower import Mask
+from softgpu.engine.ir import WARP, Value, lanes
+
+if TYPE_CHECKING:
+    from softgpu.engine.emit.lower import Lower
+
+ROW_BYTES = 16
+"""Bytes at one lane's place that are worth a load of their own."""
+
+
+def load(access: Access) -> list[Value]:
+    """The elements, as integers: scalars when all lanes read one place, else vectors. One generic address may be a
+    place in local memory for each lane."""
+    lower, b = access.lower, access.lower.builder
+    fast, slow, done = lower.label("fast"), lower.label("slow"), lower.label("loaded")
+    scalar = access.place.shape.uniform and access.place.space not in (LOCAL, GENERIC)
+    if not access.guard_fast(fast, slow):
+        return _fast_load(access, scalar)
+    lower.place(fast)
+    quick = _fast_load(access, scalar)
+    if not scalar:
+        quick = [b.splat(value) for value in quick]
+    quick_end = _here(lower)
+    lower.jump(done)
+    lower.place(slow)
+    careful = _slow_load(access, scalar)
+    careful_end = _here(lower)
+    lower.jump(done)
+    lower.place(done)
+    return [
+        b.emit(f"phi {x.type} [ {x.ref}, %{quick_end} ], [ {y.ref}, %{careful_end} ]", x.type)
+        for x, y in zip(quick, careful, strict=True)
+    ]
+
+
+def _here(lower: Lower) -> str:
+    """The label of the IR block being written, for a phi."""
+    label = lower.label("end")
+    lower.jump(label)
+    lower.place(label)
+    return label
+
+
+def _slow_load(access: Access, scalar: bool) -> list[Value]:
+    lower, b = access.lower, access.lower.builder
+    room = lower.room("values")
+    access.moved_slowly(room, True)
+    if scalar:
+        lane = b.zext(b.intrinsic("llvm.cttz", "i32", access.mask.bits, extra=(Value("false", "i1"),)), "i64")
+        lane = b.and_(lane, b.constant(WARP - 1, "i64"))
+        own = lower.at(room, b.mul(lane, b.constant(access.width, "i64")))
+        return [lower.load(f"i{access.element}", lower.at(own, k * access.size), access.size)
+                for k in range(access.count)]
+    whole = lower.load(vector_of(access.element, WARP * access.count), room, 64)
+    return deinterleaved(lower, whole, access.count)
+
+
+def _fast_load(access: Access, scalar: bool) -> list[Value]:
+    lower = access.lower
+    kind = f"i{access.element}"
+    if scalar or (access.place.shape.uniform and access.place.space == GENERIC):
+        pointer = access.pointer()
+        return [lower.load(kind, lower.at(pointer, k * access.size) if k else pointer, access.size)
+                for k in range(access.count)]
+    if access.place.scalar and access.place.space != LOCAL:
+        relative = [o - access.lowest for o in access.offsets]
+        if relative == [access.width * lane for lane in range(WARP)]:
+            whole = lower.load(vector_of(access.element, WARP * access.count), access.pointer(), access.size)
+            return deinterleaved(lower, whole, access.count)
+        if len(set(relative)) <= FEW:
+            return _few(access, relative)
+        if access.extent <= SPAN_BYTES:
+            return _span(access, relative)
+        if access.width >= ROW_BYTES:
+            return _run_loads(access, [lower.at(access.pointer(), o) for o in relative])
+    runs = _runs(access)
+    return _run_loads(access, runs) if runs else _gather(access)
+
+
+def _runs(access: Access) -> list[Value]:
+    """Pointers to the runs of neighbours that the lanes' places are, if they are."""
+    if access.group_bases:
+        return [access.host(base) for base in access.group_bases]
+    if access.place.scalar and access.place.space != LOCAL and (starts := access.known_runs()):
+        pointer = access.pointer()
+        return [access.lower.at(pointer, start) for start in starts]
+    return []
+
+
+def _run_loads(access: Access, pointers: list[Value]) -> list[Value]:
+    """One vector from each pointer."""
+    lower = access.lower
+    size = WARP * access.count // len(pointers)
+    parts = [lower.load(vector_of(access.element, size), pointer, access.size) for pointer in pointers]
+    return deinterleaved(lower, joined(lower, parts), access.count)
+
+
+def _few(access: Access, relative: list[int]) -> list[Value]:
+    """Some scalars, spread over the lanes."""
+    lower, b = access.lower, access.lower.builder
+    pointer = access.pointer()
+    distinct = sorted(set(relative))
+    found = []
+    for k in range(access.count):
+        small = b.poison(vector_of(access.element, len(distinct)))
+        for number, offset in enumerate(distinct):
+            at = offset + k * access.size
+            item = lower.load(f"i{access.element}", lower.at(pointer, at) if at else pointer, access.size)
+            small = b.insert(small, item, number)
+        found.append(b.shuffle(small, None, [distinct.index(o) for o in relative]))
+    return found
+
+
+def _span(access: Access, relative: list[int]) -> list[Value]:
+    """All bytes between the lowest and the highest address, and a choice from them."""
+    lower, b = access.lower, access.lower.builder
+    count = access.extent // access.size
+    whole = lower.load(vector_of(access.element, count), access.pointer(), access.size)
+    return [b.shuffle(whole, None, [o // access.size + k for o in relative]) for k in range(access.count)]
+
+
+def _gather(access: Access) -> list[Value]:
+    lower, b = access.lower, access.lower.builder
+    pointers = access.pointers()
+    if access.element < 32:
+        room = lower.room("values")
+        _copy(lower, pointers, access.width, access.mask, room, True)
+        whole = lower.load(vector_of(access.element, WARP * access.count), room, 64)
+        return deinterleaved(lower, whole, access.count)
+    found = []
+    for k in range(access.count):
+        at = pointers
+        if k:
+            at = b.emit(f"getelementptr i8, {pointers.type} {pointers.ref}, i64 {k * access.size}", pointers.type)
+        found.append(gathered(lower, at, access.element, access.size, access.mask))
+    return found
+
+
+def _copy(lower: Lower, pointers: Value, width: int, mask: Mask, room: Value, to_lanes: bool) -> None:
+    """Copy bytes between places that have been checked and scratch memory with a place for each lane."""
+    addresses = lower.room("addresses", 8 * WARP)
+    type_ = f"<{WARP} x i64>"
+    lower.store(lower.builder.emit(f"ptrtoint {pointers.type} {pointers.ref} to {type_}", type_), addresses, 64)
+    size = lower.builder.constant(width, "i32")
+    lower.helper(GATHER if to_lanes else SCATTER, "void", addresses, mask.bits, size, room)
+
+
+def gathered(lower: Lower, pointers: Value, element: int, align: int, mask: Mask) -> Value:
+    """One integer of ``element`` bits for each active lane, from places that have been checked."""
+    b = lower.builder
+    kind = vector_of(element)
+    if element < 32:
+        room = lower.room("values")
+        _copy(lower, pointers, element // 8, mask, room, True)
+        return lower.load(kind, room, 64)
+    name = f"llvm.masked.gather.v{WARP}i{element}.v{WARP}p0"
+    b.declarations.setdefault(name, f"declare {kind} @{name}(<{WARP} x ptr>, <{WARP} x i1>, {kind})")
+    active = lower.mask_lanes(mask)
+    return b.emit(f"call {kind} @{name}({pointers.type} align {align} {pointers.ref}, {active.type} {active.ref}, "
+                  f"{kind} zeroinitializer)", kind)
+
+
+def store(access: Access, values: list[Value]) -> None:
+    """Store integers: scalars where all lanes store the same, else vectors. Of lanes that store to one place the last
+    one wins."""
+    lower = access.lower
+    fast, slow, done = lower.label("fast"), lower.label("slow"), lower.label("stored")
+    if not access.guard_fast(fast, slow):
+        _fast_store(access, values)
+        return
+    lower.place(fast)
+    _fast_store(access, values)
+    lower.jump(done)
+    lower.place(slow)
+    room = lower.room("values")
+    lower.store(interleaved(lower, [lower.builder.splat(v) for v in values]), room, 64)
+    access.moved_slowly(room, False)
+    lower.jump(done)
+    lower.place(done)
+
+
+def _fast_store(access: Access, values: list[Value]) -> None:
+    lower = access.lower
+    if access.place.scalar and access.place.space != LOCAL:
+        relative = [o - access.lowest for o in access.offsets]
+        if access.place.shape.uniform:
+            _store_last(access, values)
+            return
+        if relative == [access.width * lane for lane in range(WARP)] and (
+                access.mask.full or access.element >= 32 or lower.target.has("avx512bw")):
+            _store_neighbours(access, values)
+            return
+    if access.mask.full or access.element >= 32 or lower.target.has("avx512bw"):
+        runs = _runs(access)
+        if runs:
+            _store_runs(access, values, runs)
+            return
+    _scatter(access, values)
+
+
+def _store_last(access: Access, values: list[Value]) -> None:
+    """One address: the last active lane's value stays."""
+    lower, b = access.lower, access.lower.builder
+    skip = lower.label("stored")
+    if not access.mask.full:
+        some = b.icmp("ne", access.mask.bits, Value("0", "i32"))
+        some_label = lower.label("some")
+        lower.branch(some, some_label, skip)
+        lower.place(some_label)
+    pointer = access.pointer()
+    last = Value("31", "i32")
+    if not access.mask.full and any(lanes(v.type) for v in values):
+        zeros = b.intrinsic("llvm.ctlz", "i32", access.mask.bits, extra=(Value("true", "i1"),))
+        last = b.sub(Value("31", "i32"), zeros)
+    for k, value in enumerate(values):
+        if lanes(value.type):
+            value = b.extract(value, last)
+        lower.store(value, lower.at(pointer, k * access.size) if k else pointer, access.size)
+    if not access.mask.full:
+        lower.jump(skip)
+        lower.place(skip)
+
+
+def _store_neighbours(access: Access, values: list[Value]) -> None:
+    lower, b = access.lower, access.lower.builder
+    whole = interleaved(lower, [b.splat(v) for v in values])
+    _store_vector(access, whole, access.pointer(), None if access.mask.full else _repeated(access))
+
+
+def _store_runs(access: Access, values: list[Value], runs: list[Value]) -> None:
+    lower, b = access.lower, access.lower.builder
+    whole = interleaved(lower, [b.splat(v) for v in values])
+    active = None if access.mask.full else _repeated(access)
+    size = WARP * access.count // len(runs)
+    for number, pointer in enumerate(runs):
+        chosen = list(range(number * size, (number + 1) * size))
+        part = b.shuffle(whole, None, chosen)
+        _store_vector(access, part, pointer, None if active is None else b.shuffle(active, None, chosen))
+
+
+def _repeated(access: Access) -> Value:
+    """The active lanes, once for every element of a lane."""
+    active = access.lower.mask_lanes(access.mask)
+    if access.count == 1:
+        return active
+    return access.lower.builder.shuffle(active, None, [lane for lane in range(WARP) for _ in range(access.count)])
+
+
+def _store_vector(access: Access, whole: Value, pointer: Value, active: Value | None) -> None:
+    lower, b = access.lower, access.lower.builder
+    if active is None:
+        lower.store(whole, pointer, access.size)
+        return
+    name = f"llvm.masked.store.v{lanes(whole.type)}i{access.element}.p0"
+    b.declarations.setdefault(name, f"declare void @{name}({whole.type}, ptr, {active.type})")
+    b.line(f"  call void @{name}({whole.type} {whole.ref}, ptr align {access.size} {pointer.ref}, "
+           f"{active.type} {active.ref})")
+
+
+def _scatter(access: Access, values: list[Value]) -> None:
+    lower, b = access.lower, access.lower.builder
+    pointers = access.pointers()
+    if access.element < 32:
+        room = lower.room("values")
+        lower.store(interleaved(lower, [b.splat(v) for v in values]), room, 64)
+        _copy(lower, pointers, access.width, access.mask, room, False)
+        return
+    for k, value in enumerate(values):
+        at = pointers
+        if k:
+            at = b.emit(f"getelementptr i8, {pointers.type} {pointers.ref}, i64 {k * access.size}", pointers.type)
+        scattered(lower, at, b.splat(value), access.element, access.size, access.mask)
+
+
+def scattered(lower: Lower, pointers: Value, value: Value, element: int, align: int, mask: Mask) -> None:
+    """Store one integer of ``element`` bits for each active lane, to places that have been checked."""
+    b = lower.builder
+    if element < 32:
+        room = lower.room("values")
+        lower.store(value, room, 64)
+        _copy(lower, pointers, element // 8, mask, room, False)
+        return
+    active = lower.mask_lanes(mask)
+    name = f"llvm.masked.scatter.v{WARP}i{element}.v{WARP}p0"
+    b.declarations.setdefault(name, f"declare void @{name}({value.type}, <{WARP} x ptr>, <{WARP} x i1>)")
+    b.line(f"  call void @{name}({value.type} {value.ref}, {pointers.type} align {align} {pointers.ref}, "
+           f"{active.type} {active.ref})")

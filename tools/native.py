@@ -1,0 +1,84 @@
+"""The run-time of compiled kernels (``softgpu/engine/runtime``), built with the machine's C compiler."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+from tools.steps import BUILD, ROOT, StepFailed, run
+from tools.venv import PYTHON
+
+SOURCES = ROOT / "softgpu" / "engine" / "runtime"
+LIBRARY = ROOT / "softgpu" / "lib" / "libsoftgpu-engine.so"
+FLAGS = ("-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", "-fPIC", "-fvisibility=hidden", "-pthread", "-D_GNU_SOURCE")
+SANITIZERS = ("address,undefined", "thread")
+
+USERS = frozenset({"engine"})
+"""Tiers and benchmarks that need the run-time; the others do without a C compiler."""
+
+
+def compiler() -> str:
+    """The C compiler: ``CC``, or gcc, or cc. Raises StepFailed when there is none."""
+    for name in (os.environ.get("CC"), "gcc", "cc"):
+        found = shutil.which(name) if name else None
+        if found:
+            return found
+    raise StepFailed("no C compiler: the software GPU's run-time needs gcc (or cc, or CC in the environment)")
+
+
+def sanitizer_flags(kind: str) -> list[str]:
+    """Flags of a build with sanitizers: ``address,undefined`` or ``thread``; none for the empty kind."""
+    return [f"-fsanitize={kind}", "-fno-sanitize-recover=all", "-g", "-O1"] if kind else []
+
+
+def build() -> Path:
+    """The library, made anew when its sources or its commands have changed. Raises StepFailed."""
+    return _library(LIBRARY, "")
+
+
+def prepare() -> None:
+    """The library of this source tree, and beside it the engine's version and interpreter as they are now."""
+    library = build()
+    command: list[str | Path] = [PYTHON, "-m", "softgpu.engine.version", library.parent]
+    run("write the engine's version", command, "It is made from the sources of softgpu/engine and ptxparse.")
+
+
+def sanitized(kind: str) -> Path:
+    """The library with sanitizers (one of ``SANITIZERS``), for tests; raises StepFailed."""
+    assert kind in SANITIZERS
+    return _library(BUILD / "native" / kind.replace(",", "-") / LIBRARY.name, kind)
+
+
+def inputs() -> list[Path]:
+    """The sources and headers of the library."""
+    return [*sorted(SOURCES.glob("*.c")), *sorted(SOURCES.glob("*.h"))]
+
+
+def _library(library: Path, kind: str) -> Path:
+    flags = [*FLAGS, *sanitizer_flags(kind), "-shared", f"-Wl,-soname,{library.name}"]
+    if not kind: # the sanitizers' own functions come with the program
+        flags.append("-Wl,-z,defs")
+    state = hashlib.sha256("\0".join([compiler(), *flags]).encode())
+    for path in inputs():
+        state.update(path.name.encode() + b"\0" + path.read_bytes())
+    stamp = BUILD / "native" / f"{library.parent.name}.stamp"
+    if library.exists() and stamp.exists() and stamp.read_text(encoding="utf-8") == state.hexdigest():
+        return library
+    for folder in (library.parent, stamp.parent):
+        folder.mkdir(parents=True, exist_ok=True)
+    # Built aside and moved into place, so that processes that use the old one, or build too, are not disturbed.
+    handle, made = tempfile.mkstemp(dir=library.parent, prefix=".building-")
+    os.close(handle)
+    try:
+        title = "compile the run-time" + (f" ({kind})" if kind else "")
+        sources = [path for path in inputs() if path.suffix == ".c"]
+        run(title, [compiler(), *flags, "-o", made, *sources, "-ldl"], "The run-time is C11 with glibc on x86-64.")
+        Path(made).chmod(0o755)
+        Path(made).replace(library)
+    finally:
+        Path(made).unlink(missing_ok=True)
+    stamp.write_text(state.hexdigest(), encoding="utf-8")
+    return library
