@@ -70,7 +70,7 @@ def build() -> None:
     """The run-time of this source tree, and the wheel under ``build/wheel``."""
     venv.ensure()
     native.prepare()
-    say(f"-- {relative(wheel.build())} is ready: pip install it anywhere")
+    say(f"-- {relative(wheel.build())} is ready: pip install it on any Linux on x86-64")
 
 
 def benchmarks() -> list[str]:

@@ -64,13 +64,14 @@ class Pool:
     def __init__(self, workers: int = 0) -> None:
         self._runtime = library.load()
         self._process = os.getpid()
+        self._destroy = self._runtime.lib.sg_pool_destroy  # looked up now: at the end of the process it may be too late
         self.handle = self._runtime.lib.sg_pool_create(workers)
         if self.handle == self._runtime.ffi.NULL:
             raise LaunchError("no memory for a pool of workers")
 
     def __del__(self) -> None:
         if hasattr(self, "handle") and self._process == os.getpid():
-            self._runtime.lib.sg_pool_destroy(self.handle)
+            self._destroy(self.handle)
 
 
 @cache

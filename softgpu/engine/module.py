@@ -32,6 +32,7 @@ class Kernel:
         error = ffi.new("char[512]")
         if lib.sg_kernel_open(path.encode(), out, error, 512) != 0:
             raise CompileError(ffi.string(error).decode(errors="replace"))
+        self._close = lib.sg_kernel_close  # looked up now: at the end of the process it may be too late
         self.handle = out[0]
         self.header = lib.sg_kernel_of(self.handle)
         self.globals = [ffi.string(self.header.globals[i]).decode() for i in range(self.header.global_count)]
@@ -39,7 +40,7 @@ class Kernel:
 
     def __del__(self) -> None:
         if hasattr(self, "handle"):
-            self._runtime.lib.sg_kernel_close(self.handle)
+            self._close(self.handle)
 
 
 class LoadedModule:

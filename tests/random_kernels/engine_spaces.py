@@ -18,10 +18,12 @@ def generic_shared(b: EngineBuilder) -> None:
     wide, at, p = b.fresh("rd"), b.fresh("rd"), b.fresh("p", 1)
     b.emit(f"cvt.u64.u32 {wide.name}, {_slot(b)}")
     b.emit(f"cvta.shared.u64 {at.name}, {wide.name}")
-    b.emit(f"st.{b.choose.choice(('u32', 'b32', 'u16', 'u8'))} [{at.name}+{b.choose.choice((0, 4, 8))}], {b.pick('r').name}")
+    type_, place = b.choose.choice(("u32", "b32", "u16", "u8")), b.choose.choice((0, 4, 8))
+    b.emit(f"st.{type_} [{at.name}+{place}], {b.pick('r').name}")
     load_into(b, "", f"{at.name}+{b.choose.choice((0, 8))}", 8)
     if b.maybe(0.3):
-        space, other = b.choose.choice(("shared", "global", "local")), b.choose.choice((at.name, b.parameter("IN").name))
+        space = b.choose.choice(("shared", "global", "local"))
+        other = b.choose.choice((at, b.parameter("IN"))).name
         b.emit(f"isspacep.{space} {p.name}, {other}")
         b.declare(p)
 

@@ -1,8 +1,8 @@
 """Which registers may hold a NaN that is not yet PTX's canonical one.
 
 f32 instructions give one canonical NaN, the CPU gives others. Making each result canonical would take two more
-instructions after every step of a sum. Since sums treat all NaNs alike, it is done where bits are seen: in stores, moves
-to integers, exchanges between lanes.
+instructions after every step of a sum. Since sums treat all NaNs alike, it is done where bits are seen: in stores,
+moves to integers, exchanges between lanes.
 """
 
 from __future__ import annotations

@@ -534,6 +534,8 @@ class Lower:
 
     def _observes(self, operation: Operation) -> bool:
         """Whether an instruction's result depends on which NaN an operand is."""
+        if self.instruction.opcode == "cvt" and operation.results[0] == "f64":
+            return True  # the NaN's bits are carried over
         if not exact(operation):
             return False
         numbers = operation.sources[0] in ("f32", "f64")

@@ -85,13 +85,20 @@ def _combined(builder: Builder, boolean: str, true: Value, other: tuple[Value, .
     return builder.binary(boolean, true, other[0]) if boolean else true
 
 
+_ALONE = ("f16", "bf16")
+"""Types whose setp has no second destination."""
+
+
 def _setp(operator: str, boolean: str, kind: str, ftz: bool, builder: Builder, a: Value, b: Value,
-          *other: Value) -> tuple[Value, Value]:
-    """p and q: the comparison and its complement, for packed types the low and the high half, each combined."""
+          *other: Value) -> tuple[Value, Value] | Value:
+    """p and q: the comparison and its complement, for packed types the low and the high half, each combined. Of f16 and
+    bf16 there is p alone."""
     if kind.endswith("x2"):
         first, second = compare_halves(builder, operator, kind, ftz, a, b)
     else:
         first = compare(builder, operator, kind, ftz, a, b)
+        if kind in _ALONE:
+            return _combined(builder, boolean, first, other)
         second = builder.invert(first)
     return _combined(builder, boolean, first, other), _combined(builder, boolean, second, other)
 
@@ -138,7 +145,8 @@ def _setps() -> Iterator[Operation]:
             for operator, boolean in product(comparisons(kind), ("", *_BOOLEAN)):
                 mnemonic = _joined("setp", operator, boolean, "ftz" if ftz else "", kind)
                 sources = (kind, kind, "pred") if boolean else (kind, kind)
-                yield Operation(mnemonic, sources, ("pred", "pred"), partial(_setp, operator, boolean, kind, ftz))
+                results = ("pred",) if kind in _ALONE else ("pred", "pred")
+                yield Operation(mnemonic, sources, results, partial(_setp, operator, boolean, kind, ftz))
 
 
 def _sets() -> Iterator[Operation]:

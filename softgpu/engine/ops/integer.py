@@ -63,7 +63,7 @@ def _sad(letter: str, builder: Builder, a: Value, b: Value, c: Value) -> Value:
 def _own() -> Iterator[Operation]:
     for kind in (*INTEGERS, *_PACKED):
         packed = kind in _PACKED
-        for name in ("add", "sub"):
+        for name in ("add",) if packed else ("add", "sub"):
             yield Operation(f"{name}.{kind}", (kind, kind), (kind,), partial(_sum, name, packed))
         for name in ("min", "max"):
             emit = partial(_extreme, f"{kind[0]}{name}", packed, False)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shutil
 import signal
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -27,8 +29,7 @@ class Home:
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.folder = folder
         self.cache = folder / "cache"
-        self.runtime = folder / "run"
-        self.runtime.mkdir(mode=0o700)
+        self.runtime = Path(tempfile.mkdtemp(prefix="softgpu-"))  # short: the path of a socket has 107 bytes at most
         self.python = folder / "python"
         monkeypatch.setenv("XDG_RUNTIME_DIR", str(self.runtime))
         monkeypatch.setenv(CACHE.name, str(self.cache))
@@ -77,6 +78,7 @@ def home_of_test(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ho
     home = Home(tmp_path, monkeypatch)
     yield home
     home.kill(signal.SIGTERM)
+    shutil.rmtree(home.runtime)
 
 
 def children_of(process: int) -> list[int]:

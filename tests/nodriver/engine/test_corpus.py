@@ -49,8 +49,12 @@ the buffer's largest value. A function's error is below 2**-21 of its result; a 
 has some hundred, adds up to a small multiple of that. Halves are rounded to 11 bits at the end, so that two results
 on both sides of a rounding differ by a unit of 2**-10."""
 
-EXCEPTIONS: dict[str, tuple[float, str]] = {}
-"""Kernels with another tolerance, and why."""
+BFLOATS = {
+    "rows:rmsnorm_bfloat162": "rsqrt.approx before the results are rounded to bfloat16",
+    "nvcc_k04_norm_sm80:rmsnorm_bf16": "rsqrt.approx before the results are rounded to bfloat16",
+    "nvcc_k10_silu_sm80:silu_mul": "ex2.approx and rcp.approx before the results are rounded to bfloat16",
+}
+"""Kernels whose 16-bit integers are bfloat16 numbers, and why those may differ: by a unit of 8 bits, 2**-7."""
 
 FLOATS = ("f16", "f16x2", "bf16", "bf16x2", "f32", "f64")
 
@@ -105,10 +109,14 @@ def _buffer_at(placed: Placed, address: int) -> tuple[str, np.dtype[Any]]:
 
 def _close(theirs: npt.NDArray[np.uint8], mine: npt.NDArray[np.uint8], dtype: np.dtype[Any],
            kernel: KernelLaunches) -> bool:
-    tolerance = EXCEPTIONS[kernel.name][0] if kernel.name in EXCEPTIONS else TOLERANCE.get(dtype)
+    tolerance = TOLERANCE.get(dtype)
+    expected, found = [part.view(dtype).astype(np.float64) for part in (theirs, mine)]
+    if kernel.name in BFLOATS and dtype == np.uint16:
+        tolerance = 2.0**-7
+        expected, found = [(part.view(np.uint16).astype(np.uint32) << 16).view(np.float32).astype(np.float64)
+                           for part in (theirs, mine)]
     if tolerance is None:
         return False
-    expected, found = [part.view(dtype).astype(np.float64) for part in (theirs, mine)]
     finite = np.isfinite(expected)
     if not np.array_equal(expected[~finite], found[~finite], equal_nan=True) or not np.isfinite(found[finite]).all():
         return False
@@ -159,7 +167,7 @@ def test_families_of_cards_differ(name: str) -> None:
 def test_every_kernel_is_compared_or_refused() -> None:
     names = [kernel.name for kernel in all_kernels()]
     assert len(names) == len(set(names))
-    assert set(EXCEPTIONS) <= set(KERNELS)
+    assert all(name in KERNELS or name.startswith("nvcc") for name in BFLOATS)
     assert all(kernel.name in REFUSED for kernel in all_kernels() if kernel.refused)
 
 

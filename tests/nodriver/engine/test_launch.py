@@ -273,7 +273,7 @@ def test_threads_launch_at_once() -> None:
         memory.adopt(array)
     failures = []
 
-    def work(array: np.ndarray) -> None:  # type: ignore[type-arg]
+    def work(array: np.ndarray) -> None:
         try:
             for _ in range(20):
                 engine.launch(module, "k", 4, 128, [array, np.float32(-1), 512], pool=pool)
@@ -305,6 +305,10 @@ def test_launches_count_time() -> None:
 
 
 REINTERPRETED = {
+    "a NaN made wider": "cvt.rn.f64.u32 %fd1, %r0; sub.f64 %fd1, %fd1, 0d402E000000000000; sqrt.rn.f64 %fd1, %fd1; "
+        "cvt.rn.f32.f64 %f1, %fd1; cvt.f64.f32 %fd2, %f1; add.f32 %f2, %f1, %f1; cvt.f64.f32 %fd3, %f2; "
+        "mov.b64 {%r7, %r8}, %fd2; mov.b64 {%r5, %r6}, %fd3; add.u32 %r9, %r7, %r8; mad.lo.u32 %r9, %r9, 3, %r6; "
+        "add.u32 %r9, %r9, %r5;",
     "indices as floats": "mov.b32 %f1, %r0; add.f32 %f2, %f1, 0f3F800000; mov.b32 %r9, %f2;",
     "an index register in a conversion": "cvt.f64.f32 %rd2, %r0; mov.b64 {%r8, %r9}, %rd2;",
     "a multiple of an index as a float": "mul.lo.u32 %r3, %r0, 8388608; abs.f32 %f1, %r3; max.f32 %f1, %f1, %r3; "

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.random_kernels.engine_run import EngineCase, compare
 from tests.random_kernels.placed import Dimensions
 
@@ -138,6 +140,25 @@ def test_lanes_wait_for_others_that_go_to_the_end() -> None:
     """)
 
 
+def test_lanes_that_wait_for_each_other_at_two_places_do_not_vanish() -> None:
+    """Here beside a barrier that no thread comes to."""
+    text = HEAD + """
+        setp.ge.u32 %p1, %t, 64; @%p1 bra A; bra B; A: bar.sync 0; B: setp.lt.u32 %p2, %t, 9; @%p2 bra C;
+        bar.warp.sync -1; bra D; C: vote.sync.ballot.b32 %r1, %p1, -1; D: st.u32 [%o], %t; ret; }
+    """
+    outcome = compare(text, EngineCase((1, 1, 1), (32, 1, 1), any_block=True))
+    assert outcome.discarded.startswith("both stop") and "UndefinedBehaviour" in outcome.discarded
+
+
+AT_TWO_PLACES = "setp.lt.u32 %p1, %t, 9; @%p1 bra A; {0}; bra B; A: {0}; B: st.u32 [%o], %r1;"
+
+
+@pytest.mark.xfail(strict=True, reason="lanes meet at one instruction only; the engine stops the launch")
+@pytest.mark.parametrize("instruction", ["bar.warp.sync -1", "shfl.sync.bfly.b32 %r1, %t, 1, 31, -1"])
+def test_lanes_meet_at_different_instructions_of_one_kind(instruction: str) -> None:
+    assert not differs(AT_TWO_PLACES.format(instruction), ((32, 1, 1),))
+
+
 # Memory.
 
 
@@ -147,3 +168,18 @@ def test_the_same_generic_address_is_in_local_memory() -> None:
         st.local.u32 [loc], %t; mov.u64 %rd1, loc; cvta.local.u64 %rd1, %rd1;
         ld.u32 %r1, [%rd1]; st.u32 [%o], %r1;
     """)
+
+
+# Logs.
+
+
+@pytest.mark.xfail(strict=True, reason="memory._first_bytes does not note what it reads")
+@pytest.mark.parametrize("length", ["4", "%r1"])
+def test_the_bytes_that_a_shorter_copy_reads_are_logged(length: str) -> None:
+    text = HEAD + f"""
+        .shared .align 16 .b8 own[512];
+        and.b32 %r1, %t, 7; mov.u32 %r2, own; mad.lo.s32 %r2, %t, 8, %r2; mad.wide.u32 %rd1, %t, 8, %in;
+        cp.async.ca.shared.global [%r2], [%rd1], 8, {length}; cp.async.wait_all; ld.shared.u64 %rd2, [%r2];
+        st.u64 [%o], %rd2; ret; }}
+    """
+    assert not compare(text, EngineCase((1, 1, 1), (33, 1, 1), log=True)).sentence

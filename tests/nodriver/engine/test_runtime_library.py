@@ -106,8 +106,8 @@ def test_offsets_are_those_that_the_contract_states(runtime: Runtime) -> None:
 
 def test_helpers_are_numbered_as_the_contract_states(runtime: Runtime) -> None:
     names = [name for name, _ in runtime.ffi.typeof("struct sg_helpers").fields]
-    assert names == ["resolve", "reserved1", "log", "trap", "undefined", "print", "assert_fail", "clock", "timer",
-                     "arrive", "sleep", "spaces"]
+    assert names == ["resolve", "load", "log", "trap", "undefined", "print", "assert_fail", "clock", "timer", "arrive",
+                     "sleep", "spaces", "store", "gather", "scatter"]
 
 
 def test_only_declared_functions_are_exported(runtime: Runtime) -> None:
