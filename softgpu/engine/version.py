@@ -7,6 +7,7 @@ that file: ``python -m softgpu.engine.version softgpu/lib``.
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import sys
 from functools import cache
@@ -45,7 +46,9 @@ def abi_version() -> int:
 def write_info(folder: Path, python: str = sys.executable) -> Path:
     """Write the file for the run-time in ``folder``, and return its path."""
     path = folder / FILE
-    path.write_text(f"engine {engine_version()}\npython {python}\n", encoding="utf-8")
+    unfinished = path.with_suffix(f".{os.getpid()}")
+    unfinished.write_text(f"engine {engine_version()}\npython {python}\n", encoding="utf-8")
+    unfinished.replace(path)  # a program that starts now reads the old one or the new one
     return path
 
 

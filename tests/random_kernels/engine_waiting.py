@@ -1,4 +1,4 @@
-"""Threads that wait for others that come later: in another round of a loop, at another instruction, by a flag."""
+"""Threads that wait for others that come later: in another round of a loop, or by a flag."""
 
 from __future__ import annotations
 
@@ -69,16 +69,3 @@ def chain_of_flags(b: EngineBuilder) -> None:
            f"{d.name}")
     b.emit("bar.sync 0")
     b.declare(d)
-
-
-def two_places(b: EngineBuilder) -> None:
-    """Lanes that meet at different instructions of the same kind."""
-    if b.mask is None:
-        return
-    other, end = b.label(), b.label()
-    b.emit(f"@{b.pick('p').name} bra {other}")
-    b.emit(f"bar.warp.sync {b.mask}")
-    b.emit(f"bra {end}")
-    b.mark(other)
-    b.emit(f"bar.warp.sync {b.mask}")
-    b.mark(end)

@@ -236,10 +236,7 @@ class Lower:
         name = self.slots.get(web.number)
         if name is None:
             name = self.slots[web.number] = f"%w{web.number}"
-            type_ = self.web_type(web)
-            self.entry.append(f"  {name} = alloca {type_}")
-            if web.initial:
-                self.entry.append(f"  store {type_} {self.builder.zero(type_).ref}, ptr {name}")
+            self.entry.append(f"  {name} = alloca {self.web_type(web)}")
         return Value(name, "ptr")
 
     def used_web(self, name: str) -> Web | None:

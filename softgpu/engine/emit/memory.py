@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ptxparse.model import TYPE_BYTES, Address, Operand, Register, Vector
 from softgpu.engine.emit import loads
-from softgpu.engine.emit.access import READ, WRITE, Access, Place, deinterleaved, place_of
+from softgpu.engine.emit.access import LOG, READ, WRITE, Access, Place, deinterleaved, place_of
 from softgpu.engine.emit.lower import Mask
 from softgpu.engine.emit.modifiers import Modifiers
 from softgpu.engine.ir import WARP, Value
@@ -350,9 +350,22 @@ def _first_bytes(lower: Lower, source: Place, size: int, lengths: Value, mask: M
     # The first byte has the alignment of the whole; the last one only has to be there.
     start = lower.site(1, size, source.space, READ)
     end = lower.site(1, 1, source.space, READ)
+    if lower.options.logs:
+        _log_bytes(lower, addresses, size, lengths, mask, end)
     lower.stop_if(b.call(name, "i32", Value("%env", "ptr"), addresses, counts, mask.bits, out, start, end))
     words = size // min(size, 8)
     return deinterleaved(lower, lower.load(f"<{WARP * words} x i{8 * min(size, 8)}>", out, 64), words)
+
+
+def _log_bytes(lower: Lower, addresses: Value, size: int, lengths: Value, mask: Mask, site: Value) -> None:
+    """Log the bytes that each active lane reads, one after another."""
+    b = lower.builder
+    first = lower.load(f"<{WARP} x i64>", addresses, 64)
+    room = lower.room("addresses", 8 * WARP)
+    for k in range(size):
+        lower.store(b.add(first, b.like(k, first)), room, 64)
+        more = lower.bits_of(b.icmp("ugt", lengths, b.like(k, lengths)))
+        lower.helper(LOG, "void", room, b.and_(mask.bits, more), site)
 
 
 _BYTES = """

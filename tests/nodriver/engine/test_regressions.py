@@ -173,7 +173,6 @@ def test_the_same_generic_address_is_in_local_memory() -> None:
 # Logs.
 
 
-@pytest.mark.xfail(strict=True, reason="memory._first_bytes does not note what it reads")
 @pytest.mark.parametrize("length", ["4", "%r1"])
 def test_the_bytes_that_a_shorter_copy_reads_are_logged(length: str) -> None:
     text = HEAD + f"""
