@@ -298,8 +298,9 @@ class Access:
         self._take_up_cache()
         return room
 
-    def moved_slowly(self, values: Value, to_lanes: bool) -> None:
-        """Checked as by :meth:`resolved`, then copied to or from scratch memory with a place for each lane."""
+    def moved_slowly(self, values: Value, to_lanes: bool) -> Value:
+        """Checked as by :meth:`resolved`, then copied to or from scratch memory with a place for each lane. Returns the
+        status; with one that is not 0 the kernel must stop."""
         lower = self.lower
         room = lower.room("addresses", 8 * WARP)
         base, offsets = Value("0", "i64"), Value("null", "ptr")
@@ -307,9 +308,10 @@ class Access:
             base, offsets = self.place.base, offset_table(lower, self.offsets)
         else:
             lower.store(self.addresses(), room, 64)
-        lower.checked_helper(LOAD if to_lanes else STORE, base, offsets, room, self.mask.bits, self.site,
-                             self._cache(), values)
+        status = lower.helper(LOAD if to_lanes else STORE, "i32", base, offsets, room, self.mask.bits, self.site,
+                              self._cache(), values)
         self._take_up_cache()
+        return status
 
     def _is_global(self) -> bool:
         return self.place.space in (GLOBAL, CONST, GENERIC)

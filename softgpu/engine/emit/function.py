@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from ptxparse.model import Instruction
 from softgpu.engine.emit.chains import Chains
-from softgpu.engine.emit.lower import Mask
+from softgpu.engine.emit.lower import ENV, Mask
 from softgpu.engine.emit.specials import set_specials
 from softgpu.engine.emit.walk import (
     BRANCH_INDEX,
@@ -105,35 +105,25 @@ class FunctionEmitter(Chains):
                 lower.store(Value("0", "i32"), Value(f"%spins{point.number}", "ptr"))
 
     def _blocks_and_warps(self, names: set[str]) -> None:
-        """``for block in first..last: for warp in 0..warps`` around the kernel."""
+        """``for block in first..last: for warp in 0..warps`` around the kernel; there is at least one block."""
         lower, b = self.lower, self.lower.builder
-        lower.entry.append("  %block_at = alloca i64")
-        lower.entry.append("  %warp_at = alloca i32")
-        lower.entry.extend([f"  %cta_{axis} = alloca i32" for axis in "xyz"])
-        block_at, warp_at = Value("%block_at", "ptr"), Value("%warp_at", "ptr")
+        lower.entry += ["  %block_at = alloca i64", "  %warp_at = alloca i32"]
+        block_at, warp_at, env = Value("%block_at", "ptr"), Value("%warp_at", "ptr"), Value("%env", "ptr")
+        coordinates = {axis: lower.at(env, ENV[f"ctaid.{axis}"][0]) for axis in "xyz"}
         lower.store(Value("%first", "i64"), block_at)
         lower.jump("next_block")
         lower.place("next_block")
-        number = lower.load("i64", block_at)
-        more = b.icmp("ult", number, Value("%last", "i64"))
-        lower.branch(more, "block", "finished")
-        lower.place("finished")
-        b.line(f"  ret i32 {DONE}")
-        lower.place("block")
-        self._coordinates(number)
         if lower.layout.uses_shared:
             size = b.zext(lower.env("shared_bytes"), "i64")
             b.declarations["llvm.memset.p0.i64"] = "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)"
             b.line(f"  call void @llvm.memset.p0.i64(ptr align 64 {lower.env('shared').ref}, i8 0, i64 {size.ref}, "
                    "i1 false)")
-        ctaid = {axis: lower.load("i32", Value(f"%cta_{axis}", "ptr")) for axis in "xyz"}
-        for axis in "xyz":
-            lower.store(ctaid[axis], lower.at(Value("%env", "ptr"), 112 + 4 * "xyz".index(axis)))
+        ctaid = {axis: lower.load("i32", coordinates[axis]) for axis in "xyz"}
         lower.store(Value("0", "i32"), warp_at)
         lower.jump("next_warp")
         lower.place("next_warp")
         warp = lower.load("i32", warp_at)
-        lower.store(warp, lower.at(Value("%env", "ptr"), 124))
+        lower.store(warp, lower.at(env, ENV["warp"][0]))
         self._start_warp(warp, names, ctaid)
         self._enter(self.order[0], self.entry_mask)
         lower.place("warp_done")
@@ -143,30 +133,17 @@ class FunctionEmitter(Chains):
         lower.store(following, warp_at)
         lower.branch(b.icmp("ult", following, warps), "next_warp", "block_done")
         lower.place("block_done")
-        lower.store(b.add(number, Value("1", "i64")), block_at)
-        lower.jump("next_block")
-
-    def _coordinates(self, number: Value) -> None:
-        """Block indices from the linear number, without divisions for grids that are flat."""
-        lower, b = self.lower, self.lower.builder
-        grid = {axis: lower.env(f"grid.{axis}") for axis in "xyz"}
-        rest = b.mul(grid["y"], grid["z"])
-        flat = b.icmp("eq", rest, Value("1", "i32"))
-        one, many, go = lower.label("flat"), lower.label("deep"), lower.label("block_on")
-        lower.branch(flat, one, many)
-        lower.place(one)
-        lower.store(b.trunc(number, "i32"), Value("%cta_x", "ptr"))
-        lower.store(Value("0", "i32"), Value("%cta_y", "ptr"))
-        lower.store(Value("0", "i32"), Value("%cta_z", "ptr"))
-        lower.jump(go)
-        lower.place(many)
-        x, y = b.zext(grid["x"], "i64"), b.zext(grid["y"], "i64")
-        rows = b.binary("udiv", number, x)
-        lower.store(b.trunc(b.binary("urem", number, x), "i32"), Value("%cta_x", "ptr"))
-        lower.store(b.trunc(b.binary("urem", rows, y), "i32"), Value("%cta_y", "ptr"))
-        lower.store(b.trunc(b.binary("udiv", rows, y), "i32"), Value("%cta_z", "ptr"))
-        lower.jump(go)
-        lower.place(go)
+        carry = Value("1", "i32")
+        for axis in "xyz":
+            moved = b.add(ctaid[axis], carry)
+            over = b.icmp("eq", moved, lower.env(f"grid.{axis}"))
+            lower.store(b.select(over, Value("0", "i32"), moved), coordinates[axis])
+            carry = b.zext(over, "i32")
+        number = b.add(lower.load("i64", block_at), Value("1", "i64"))
+        lower.store(number, block_at)
+        lower.branch(b.icmp("ult", number, Value("%last", "i64")), "next_block", "finished")
+        lower.place("finished")
+        b.line(f"  ret i32 {DONE}")
 
     def _plain_block(self, block: int) -> None:
         lower = self.lower

@@ -43,39 +43,30 @@ def load(access: Access) -> list[Value]:
     quick = _fast_load(access, scalar)
     if not scalar:
         quick = [b.splat(value) for value in quick]
-    quick_end = _here(lower)
     lower.jump(done)
     lower.place(slow)
-    careful = _slow_load(access, scalar)
-    careful_end = _here(lower)
-    lower.jump(done)
+    careful, status = _slow_load(access, scalar)
+    lower.branch(b.icmp("ne", status, Value("0", "i32")), "stopped", done, likely=False)
     lower.place(done)
     return [
-        b.emit(f"phi {x.type} [ {x.ref}, %{quick_end} ], [ {y.ref}, %{careful_end} ]", x.type)
+        b.emit(f"phi {x.type} [ {x.ref}, %{fast} ], [ {y.ref}, %{slow} ]", x.type)
         for x, y in zip(quick, careful, strict=True)
     ]
 
 
-def _here(lower: Lower) -> str:
-    """The label of the IR block being written, for a phi."""
-    label = lower.label("end")
-    lower.jump(label)
-    lower.place(label)
-    return label
-
-
-def _slow_load(access: Access, scalar: bool) -> list[Value]:
+def _slow_load(access: Access, scalar: bool) -> tuple[list[Value], Value]:
+    """The elements, and the status of the run-time."""
     lower, b = access.lower, access.lower.builder
     room = lower.room("values")
-    access.moved_slowly(room, True)
+    status = access.moved_slowly(room, True)
     if scalar:
         lane = b.zext(b.intrinsic("llvm.cttz", "i32", access.mask.bits, extra=(Value("false", "i1"),)), "i64")
         lane = b.and_(lane, b.constant(WARP - 1, "i64"))
         own = lower.at(room, b.mul(lane, b.constant(access.width, "i64")))
         return [lower.load(f"i{access.element}", lower.at(own, k * access.size), access.size)
-                for k in range(access.count)]
+                for k in range(access.count)], status
     whole = lower.load(vector_of(access.element, WARP * access.count), room, 64)
-    return deinterleaved(lower, whole, access.count)
+    return deinterleaved(lower, whole, access.count), status
 
 
 def _fast_load(access: Access, scalar: bool) -> list[Value]:
@@ -197,8 +188,8 @@ def store(access: Access, values: list[Value]) -> None:
     lower.place(slow)
     room = lower.room("values")
     lower.store(interleaved(lower, [lower.builder.splat(v) for v in values]), room, 64)
-    access.moved_slowly(room, False)
-    lower.jump(done)
+    status = access.moved_slowly(room, False)
+    lower.branch(lower.builder.icmp("ne", status, Value("0", "i32")), "stopped", done, likely=False)
     lower.place(done)
 
 

@@ -6,7 +6,8 @@
  *
  * Kernels without wait points (SG_WAITS not set) are one function that runs whole blocks:
  *     int32_t run_blocks(struct sg_env *env, uint64_t first, uint64_t last)      // linear block numbers [first, last)
- * It sets env->ctaid itself, clears shared memory, and uses env->shared and env->local for one block, one warp at a time.
+ * There is at least one. The run-time sets env->ctaid of the first; the function sets those that follow, in the order x, y,
+ * z, clears shared memory, and uses env->shared and env->local for one block, one warp at a time.
  *
  * Kernels with wait points are a function that runs one warp until all its lanes ended or wait:
  *     int32_t run_warp(struct sg_env *env, struct sg_frame *frame)

@@ -24,6 +24,7 @@ void run_blocks(struct worker *worker) {
   worker->env.local = block->local;
   uint64_t first, last;
   while (!stopped(launch) && take(launch, &first, &last)) {
+    set_coordinates(worker->env.ctaid, first, launch->request->grid);
     if (run(&worker->env, first, last) != SG_DONE) break;
     worker->done += last - first;
     call_if_late(worker);

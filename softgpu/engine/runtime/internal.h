@@ -268,4 +268,11 @@ int32_t arrive_helper(struct sg_env *env, struct sg_frame *frame, uint32_t barri
 
 extern const struct sg_helpers helpers;
 
+/* The indices of a block from its linear number. */
+static inline void set_coordinates(uint32_t ctaid[3], uint64_t number, const uint32_t grid[3]) {
+  ctaid[0] = (uint32_t)(number % grid[0]);
+  ctaid[1] = (uint32_t)(number / grid[0] % grid[1]);
+  ctaid[2] = (uint32_t)(number / grid[0] / grid[1]);
+}
+
 #endif

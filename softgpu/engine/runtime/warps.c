@@ -9,9 +9,7 @@ void block_start(struct worker *worker, struct block *block, uint64_t number) {
   const struct launch *launch = worker->launch;
   const uint32_t *grid = launch->request->grid;
   size_t header = sizeof(struct sg_frame) + launch->kernel->point_count * sizeof(struct sg_wait);
-  block->ctaid[0] = (uint32_t)(number % grid[0]);
-  block->ctaid[1] = (uint32_t)(number / grid[0] % grid[1]);
-  block->ctaid[2] = (uint32_t)(number / grid[0] / grid[1]);
+  set_coordinates(block->ctaid, number, grid);
   block->all = launch->warps == SG_WARP ? UINT32_MAX : (1u << launch->warps) - 1;
   block->ready = block->all;
   block->ended = block->yields = block->mixed = block->gathering = block->open = block->guess = 0;
