@@ -12,15 +12,18 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ptxparse.model import Address, Immediate, Register, Symbol
+from softgpu.engine.emit.families import Family, family_of
 from softgpu.engine.emit.lower import Mask
 from softgpu.engine.ir import WARP, Value, bits, lanes, shaped
 from softgpu.engine.shapes import ZEROS, Shape, constant
+from softgpu.engine.webs import Web
 
 if TYPE_CHECKING:
     from softgpu.engine.emit.lower import Lower
 
 GENERIC, GLOBAL, CONST, SHARED, LOCAL, PARAM = range(6)
 SPACES = {"": GENERIC, "global": GLOBAL, "const": CONST, "shared": SHARED, "local": LOCAL, "param": PARAM}
+NAMES = {number: name for name, number in SPACES.items()}
 READ, WRITE, ATOMIC = 1, 2, 4
 RESOLVE, LOAD, LOG, STORE, GATHER, SCATTER = 0, 1, 2, 12, 13, 14
 """Numbers of helpers, see ``runtime/abi.h``."""
@@ -38,13 +41,15 @@ class Place:
     """Where an access goes. ``base`` is lane 0's address (i64) when ``shape`` is scalar, else all lanes' addresses as
     ``<32 x i64>`` or, in shared memory, ``<32 x i32>``. ``space`` is resolved from the variable where one is named.
     ``short``: a scalar shared address whose lanes may wrap around in 32 bits: (lane 0's register as i32, the constant
-    added to it). Such lanes are outside every shared memory, so only the slow path has to know."""
+    added to it). Such lanes are outside every shared memory, so only the slow path has to know.
+    ``register``: the register of a scalar address, and the constant added to it."""
 
     space: int
     base: Value
     shape: Shape
     root: object
     short: tuple[Value, int] | None = None
+    register: tuple[Web, int] | None = None
 
     @property
     def scalar(self) -> bool:
@@ -101,7 +106,7 @@ def place_of(lower: Lower, address: Address, named: str) -> Place:
                     replace(shape, sure=False))
     if not lanes(value.type) or bits(value.type) == 64 or address.offset == 0:
         value = b.add(value, b.like(address.offset, value)) if address.offset else value
-        return Place(space, value, _moved(shape, address.offset), root, short)
+        return Place(space, value, _moved(shape, address.offset), root, short, (web, address.offset))
     value = b.add(b.resize(value, "i64"), b.constant(address.offset, "i64", WARP))
     return Place(space, value, _moved(shape, address.offset), root)
 
@@ -202,6 +207,11 @@ class Access:
         if self.groups:
             return self._groups_pass(start, size, shift)
         if place.scalar:
+            family = self._family()
+            if family is not None and family.passes is None:
+                family.passes = self._span_passes(family, start, size)
+            if family is not None and family.passes is not None:
+                return family.passes
             first = place.base
             if self.lowest:
                 first = b.add(first, b.constant(self.lowest, "i64"))
@@ -216,6 +226,27 @@ class Access:
         inside = lower.bits_of(b.icmp("ult", _rotated(lower, distance, shift), b.splat(limit)))
         outside = b.invert(inside) if self.mask.full else b.and_(self.mask.bits, b.invert(inside))
         return b.icmp("eq", outside, Value("0", "i32"))
+
+    def _family(self) -> Family | None:
+        """Other accesses of the block that are checked together with this one."""
+        if self.place.register is None or self.lower.instruction.predicate is not None or (
+                self.lower.instruction.opcode not in ("ld", "st")):
+            return None
+        return family_of(self.lower, self.place.register[0], NAMES[self.place.space])
+
+    def _span_passes(self, family: Family, start: Value, size: Value) -> Value | None:
+        """The check of all that a family accesses, by all lanes."""
+        lower, b = self.lower, self.lower.builder
+        assert self.place.register is not None
+        if any(offset % family.align for offset in self.offsets):
+            return None
+        moved = family.low - self.place.register[1] + self.lowest
+        first = b.add(self.place.base, b.constant(moved, "i64")) if moved else self.place.base
+        extent = family.high - family.low + max(self.offsets) - self.lowest
+        shift = family.align.bit_length() - 1
+        limit = _limit(lower, size, extent, shift)
+        distance = first if start.ref == "0" else b.sub(first, start)
+        return b.icmp("ult", _rotated(lower, distance, shift), limit)
 
     def _groups_pass(self, start: Value, size: Value, shift: int) -> Value:
         """Every run is inside, and one run where that is not sure: its last address is where it should be."""

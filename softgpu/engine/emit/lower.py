@@ -12,6 +12,7 @@ from typing import NoReturn
 from ptxparse.flow import Flow
 from ptxparse.model import FloatImmediate, Immediate, Instruction, Negated, Operand, Pair, Register, Symbol, Vector
 from softgpu.engine.analysis import Analysis
+from softgpu.engine.emit.families import Family
 from softgpu.engine.emit.lazy import exact, lazy_webs
 from softgpu.engine.errors import UnsupportedKernel
 from softgpu.engine.flatten import Flat
@@ -81,6 +82,7 @@ class Lower:
         self.sites: list[Site] = []
         self.caches: dict[object, int] = {}
         self.tables: dict[tuple[int, ...], str] = {}
+        self.families: dict[tuple[int, str], Family] = {}
         self.counters: list[dict[str, int]] = []
         self.specials: dict[str, Value] = {}
         self.environment: dict[str, Value] = {}

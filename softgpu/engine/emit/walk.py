@@ -115,6 +115,7 @@ class Walk:
     def _instructions(self, block: int) -> Instruction | None:
         """Emit a block's instructions but a closing jump, wait or exit, which is returned."""
         body = self.flow.blocks[block]
+        self.lower.families.clear()
         self._count_block(block)
         for index in range(body.start, body.end):
             instruction = self.flow.instructions[index]
