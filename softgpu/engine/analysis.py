@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ptxparse.flow import Flow
-from ptxparse.model import Address, FloatImmediate, Immediate, Instruction, Negated, Operand, Register, Symbol
+from ptxparse.model import Address, FloatImmediate, Immediate, Negated, Operand, Register, Symbol
 from ptxparse.model import Vector as VectorOperand
 from softgpu.engine.flatten import Flat
 from softgpu.engine.layout import Layout
@@ -249,8 +249,3 @@ class Analysis:
                 guard = self.of(index, instruction.predicate, "pred")
                 if guard is None or not guard.uniform:
                     self.spoiled.add(web.number)
-
-
-def instruction_registers(instruction: Instruction) -> list[str]:
-    """Names of the registers among an instruction's own operands, in order."""
-    return [o.name for o in instruction.operands if isinstance(o, Register)]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ptxparse.model import TYPE_BYTES, Operand, Register, Vector
+from softgpu.engine.emit import each_lane
 from softgpu.engine.emit.access import ATOMIC, SHARED, Access
 from softgpu.engine.emit.lower import CANONICAL_NAN
 from softgpu.engine.emit.memory import SCOPES, address
@@ -172,45 +173,26 @@ def _function(lower: Lower, operation: str, kind: str, flush: bool) -> str:
     if name in b.helpers:
         return name
     integer = f"i{8 * TYPE_BYTES[kind]}"
-    body = _one_lane(lower, operation, kind, integer, flush)
-    b.declarations.setdefault("llvm.cttz.i32", "declare i32 @llvm.cttz.i32(i32, i1)")
-    b.helpers[name] = f"""
-define internal void @{name}(ptr %addresses, i64 %offset, i32 %mask, ptr %first, ptr %second, ptr %out)
-  noinline nounwind {{
-entry:
-  br label %head
-head:
-  %left = phi i32 [ %mask, %entry ], [ %rest, %next ]
-  %none = icmp eq i32 %left, 0
-  br i1 %none, label %done, label %lane
-lane:
-  %number = call i32 @llvm.cttz.i32(i32 %left, i1 true)
-  %wide = zext i32 %number to i64
-  %address_at = getelementptr i64, ptr %addresses, i64 %wide
+    body = f"""\
+  %address_at = getelementptr i64, ptr %addresses, i64 %lane
   %address = load i64, ptr %address_at
   %moved = add i64 %address, %offset
   %place = inttoptr i64 %moved to ptr
-  %first_at = getelementptr {integer}, ptr %first, i64 %wide
+  %first_at = getelementptr {integer}, ptr %first, i64 %lane
   %a = load {integer}, ptr %first_at
-{body}
-  br label %next
-next:
-  %out_at = getelementptr {integer}, ptr %out, i64 %wide
+{_one_lane(lower, operation, kind, integer, flush)}
+  %out_at = getelementptr {integer}, ptr %out, i64 %lane
   store {integer} %old, ptr %out_at
-  %less = sub i32 %left, 1
-  %rest = and i32 %left, %less
-  br label %head
-done:
-  ret void
-}}
+  br label %next
 """
+    each_lane.define(b, name, "ptr %addresses, i64 %offset, i32 %mask, ptr %first, ptr %second, ptr %out", body)
     return name
 
 
 def _one_lane(lower: Lower, operation: str, kind: str, integer: str, flush: bool) -> str:
     """IR that leaves the old value in %old, ending in an open block."""
     if operation == "cas":
-        return f"""  %second_at = getelementptr {integer}, ptr %second, i64 %wide
+        return f"""  %second_at = getelementptr {integer}, ptr %second, i64 %lane
   %new = load {integer}, ptr %second_at
   %pair = cmpxchg ptr %place, {integer} %a, {integer} %new seq_cst seq_cst
   %old = extractvalue {{ {integer}, i1 }} %pair, 0"""
@@ -226,7 +208,7 @@ def _one_lane(lower: Lower, operation: str, kind: str, integer: str, flush: bool
     return f"""  %before = load atomic {integer}, ptr %place monotonic, align {TYPE_BYTES[kind]}
   br label %try
 try:
-  %seen = phi {integer} [ %before, %lane ], [ %now, %again ]
+  %seen = phi {integer} [ %before, %one ], [ %now, %again ]
 {lines}
   br label %again
 again:

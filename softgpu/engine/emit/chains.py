@@ -5,6 +5,7 @@ from __future__ import annotations
 from softgpu.engine.emit.frames import Frames
 from softgpu.engine.emit.lower import Mask
 from softgpu.engine.emit.walk import LIVE_AT, MISSED_MEETING, PARKED, UNDEFINED, WAITING, YIELD, Point
+from softgpu.engine.emit.warp import members
 from softgpu.engine.ir import Value, lanes
 from softgpu.engine.regions import Component
 
@@ -83,21 +84,49 @@ class Chains(Frames):
 
     def _meet(self, block: int, pending: Value) -> Value:
         """Lanes that can go on at a warp-synchronous instruction: those all of whose members are here."""
-        from softgpu.engine.emit.warp import members
-
         lower, b = self.lower, self.lower.builder
         here = b.or_(pending, lower.load("i32", self._missing(block)))
         self._at(self.flow.blocks[block].start)
         lower.mask = Mask(here)
         needed = members(lower)
         live = lower.load("i32", Value("%live", "ptr"))
+        if block in self.together and not lanes(needed.type):
+            return self._meet_anywhere(block, here, needed, live)
         absent = b.and_(live, b.invert(here))
         if lanes(needed.type):
             misses = lower.bits_of(b.icmp("ne", b.and_(needed, b.splat(absent)), b.zero(needed.type)))
         else:
-            misses = b.emit(f"sext i1 {b.icmp('ne', b.and_(needed, absent), Value('0', 'i32')).ref} to i32", "i32")
+            misses = self._if_any(b.and_(needed, absent))
         lower.store(b.and_(here, misses), self._missing(block))
         return b.and_(here, b.invert(misses))
+
+    def _if_any(self, mask: Value) -> Value:
+        """All ones if a mask has lanes, else none."""
+        b = self.lower.builder
+        return b.emit(f"sext i1 {b.icmp('ne', mask, Value('0', 'i32')).ref} to i32", "i32")
+
+    def _meet_anywhere(self, block: int, here: Value, needed: Value, live: Value) -> Value:
+        """At ``bar.warp.sync`` lanes also meet those that wait at another one with the same mask, and free them."""
+        lower, b = self.lower, self.lower.builder
+        freed = lower.load("i32", self._freed(block))
+        lower.store(Value("0", "i32"), self._freed(block))
+        waiting: list[tuple[int, Value]] = []
+        come = here
+        for other in self.together[block]:
+            same = b.icmp("eq", lower.load("i32", self._wanted(other)), needed)
+            there = b.select(same, lower.load("i32", self._missing(other)), Value("0", "i32"))
+            waiting.append((other, there))
+            come = b.or_(come, there)
+        misses = self._if_any(b.and_(needed, b.and_(live, b.invert(come))))
+        misses = b.or_(misses, b.invert(self._if_any(here)))  # nobody here: nobody is freed by coming here
+        for other, there in waiting:
+            let = b.and_(there, b.invert(misses))
+            lower.store(b.or_(lower.load("i32", self._freed(other)), let), self._freed(other))
+            rest = b.and_(lower.load("i32", self._missing(other)), b.invert(let))
+            lower.store(rest, self._missing(other))
+        lower.store(b.and_(here, misses), self._missing(block))
+        lower.store(needed, self._wanted(block))
+        return b.or_(b.and_(here, b.invert(misses)), freed)
 
     def _chain_end(self, component: Component, number: int) -> None:
         """No lane is pending in the chain: go to the join, end, or wait."""
@@ -149,6 +178,7 @@ class Chains(Frames):
     def _retry_meetings(self, component: Component, meetings: list[int], points: list[Point]) -> None:
         """Lanes still missing others: those may have ended meanwhile. Else they will never come, unless they wait."""
         lower, b = self.lower, self.lower.builder
+        self._let_freed_go(component, meetings)
         left = Value("0", "i32")
         for block in meetings:
             left = b.or_(left, lower.load("i32", self._missing(block)))
@@ -176,4 +206,19 @@ class Chains(Frames):
         self._at(self.flow.blocks[meetings[0]].start)
         lower.checked_helper(UNDEFINED, left, lower.site(), Value(str(MISSED_MEETING), "i32"))
         lower.jump("stopped")
+        lower.place(on)
+
+    def _let_freed_go(self, component: Component, meetings: list[int]) -> None:
+        """Lanes that others met from elsewhere go on where they waited."""
+        lower, b = self.lower, self.lower.builder
+        waited = [block for block in meetings if block in self.together]
+        if not waited:
+            return
+        freed = Value("0", "i32")
+        for block in waited:
+            freed = b.or_(freed, lower.load("i32", self._freed(block)))
+        back, on = lower.label("freed"), lower.label("none_freed")
+        lower.branch(b.icmp("ne", freed, Value("0", "i32")), back, on)
+        lower.place(back)
+        lower.jump(f"chain{component.chain[min(component.chain.index(block) for block in waited)]}")
         lower.place(on)

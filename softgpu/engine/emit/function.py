@@ -76,7 +76,6 @@ class FunctionEmitter(Chains):
             self.entry_mask = Mask(b.select(some, partial, Value("-1", "i32")))
         set_specials(lower, names, warp, ctaid)
         if lower.layout.local_bytes:
-            lower.uses_local = True
             stride = b.zext(lower.env("local_stride"), "i64")
             base = b.emit(f"ptrtoint ptr {lower.env('local').ref} to i64", "i64")
             lane = b.vector(list(range(WARP)), "i64")
@@ -94,6 +93,10 @@ class FunctionEmitter(Chains):
             if block in self.meetings:
                 lower.entry.append(f"  %missing{block} = alloca i32")
                 lower.store(Value("0", "i32"), self._missing(block))
+        for block in self.together:
+            lower.entry += [f"  %freed{block} = alloca i32", f"  %wanted{block} = alloca i32"]
+            lower.store(Value("0", "i32"), self._freed(block))
+            lower.store(Value("0", "i32"), self._wanted(block))
         for component in self.analysis.components:
             meetings = [block for block in component.chain if block in self.meetings]
             if meetings:

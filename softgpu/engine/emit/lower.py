@@ -91,7 +91,6 @@ class Lower:
         self.instruction = Instruction(None, (), 0)  # type: ignore[arg-type]
         self.slots: dict[int, str] = {}
         self.scratch: dict[str, Value] = {}
-        self.uses_local = False
         self.uses_prints = False
         self.has_frame = False
         self._scalar = [shape.scalar for shape in analysis.shape]

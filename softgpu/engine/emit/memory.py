@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ptxparse.model import TYPE_BYTES, Address, Operand, Register, Vector
-from softgpu.engine.emit import loads
+from softgpu.engine.emit import each_lane, loads
 from softgpu.engine.emit.access import LOG, READ, WRITE, Access, Place, deinterleaved, place_of
 from softgpu.engine.emit.lower import Mask
 from softgpu.engine.emit.modifiers import Modifiers
@@ -197,35 +197,17 @@ def discard(lower: Lower) -> None:
     b = lower.builder
     access = Access(lower, place, 64, 16, WRITE, lower.guarded())
     room = access.resolved()
-    name = "softgpu_clear_128"
-    if name not in b.helpers:
-        b.helpers[name] = _CLEAR
-        b.declarations.setdefault("llvm.cttz.i32", "declare i32 @llvm.cttz.i32(i32, i1)")
-        b.declarations.setdefault("llvm.memset.p0.i64", "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
-    b.call(name, "void", room, access.mask.bits)
+    each_lane.define(b, "softgpu_clear_128", "ptr %addresses, i32 %mask", _CLEAR, declarations=(_MEMSET,))
+    b.call("softgpu_clear_128", "void", room, access.mask.bits)
 
 
-_CLEAR = """
-define internal void @softgpu_clear_128(ptr %addresses, i32 %mask) noinline nounwind {
-entry:
-  br label %head
-head:
-  %left = phi i32 [ %mask, %entry ], [ %rest, %clear ]
-  %none = icmp eq i32 %left, 0
-  br i1 %none, label %done, label %clear
-clear:
-  %lane = call i32 @llvm.cttz.i32(i32 %left, i1 true)
-  %wide = zext i32 %lane to i64
-  %at = getelementptr i64, ptr %addresses, i64 %wide
+_MEMSET = ("llvm.memset.p0.i64", "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
+_CLEAR = """\
+  %at = getelementptr i64, ptr %addresses, i64 %lane
   %address = load i64, ptr %at
   %place = inttoptr i64 %address to ptr
   call void @llvm.memset.p0.i64(ptr %place, i8 0, i64 128, i1 false)
-  %less = sub i32 %left, 1
-  %rest = and i32 %left, %less
-  br label %head
-done:
-  ret void
-}
+  br label %next
 """
 
 
@@ -343,10 +325,10 @@ def _first_bytes(lower: Lower, source: Place, size: int, lengths: Value, mask: M
     lower.store(Access(lower, source, 8, 1, READ, mask).addresses(), addresses, 64)
     lower.store(b.zext(lengths, "i64"), counts, 64)
     name = f"softgpu_first_bytes_{size}"
-    if name not in b.helpers:
-        b.helpers[name] = _BYTES.replace("SIZE", str(size)).replace("BYTES", str(WARP * size))
-        b.declarations.setdefault("llvm.cttz.i32", "declare i32 @llvm.cttz.i32(i32, i1)")
-        b.declarations.setdefault("llvm.memset.p0.i64", "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
+    each_lane.define(
+        b, name, "ptr %env, ptr %addresses, ptr %counts, i32 %mask, ptr %values, i32 %start, i32 %end",
+        _BYTES.replace("SIZE", str(size)), before=_BOTH_ENDS.replace("BYTES", str(WARP * size)), result="%status",
+        declarations=(_MEMSET,))
     # The first byte has the alignment of the whole; the last one only has to be there.
     start = lower.site(1, size, source.space, READ)
     end = lower.site(1, 1, source.space, READ)
@@ -368,10 +350,7 @@ def _log_bytes(lower: Lower, addresses: Value, size: int, lengths: Value, mask: 
         lower.helper(LOG, "void", room, b.and_(mask.bits, more), site)
 
 
-_BYTES = """
-define internal i32 @softgpu_first_bytes_SIZE(ptr %env, ptr %addresses, ptr %counts, i32 %mask, ptr %values, i32 %start,
-  i32 %end) noinline nounwind {
-entry:
+_BOTH_ENDS = """\
   %ends = alloca [32 x i64], align 64
   call void @llvm.memset.p0.i64(ptr %values, i8 0, i64 BYTES, i1 false)
   %starting = load <32 x i64>, ptr %addresses
@@ -385,24 +364,17 @@ entry:
   %first = call i32 %resolve(ptr %env, ptr %addresses, i32 %mask, i32 %start, ptr null)
   %second = call i32 %resolve(ptr %env, ptr %ends, i32 %mask, i32 %end, ptr null)
   %status = or i32 %first, %second
-  %failed = icmp ne i32 %status, 0
-  br i1 %failed, label %done, label %head
-head:
-  %left = phi i32 [ %mask, %entry ], [ %rest, %next ]
-  %none = icmp eq i32 %left, 0
-  br i1 %none, label %done, label %lane
-lane:
-  %number = call i32 @llvm.cttz.i32(i32 %left, i1 true)
-  %wide = zext i32 %number to i64
-  %at = getelementptr i64, ptr %addresses, i64 %wide
+"""
+_BYTES = """\
+  %at = getelementptr i64, ptr %addresses, i64 %lane
   %address = load i64, ptr %at
   %place = inttoptr i64 %address to ptr
-  %count_at = getelementptr i64, ptr %counts, i64 %wide
+  %count_at = getelementptr i64, ptr %counts, i64 %lane
   %count = load i64, ptr %count_at
-  %own = getelementptr [SIZE x i8], ptr %values, i64 %wide
+  %own = getelementptr [SIZE x i8], ptr %values, i64 %lane
   br label %byte
 byte:
-  %i = phi i64 [ 0, %lane ], [ %following, %byte ]
+  %i = phi i64 [ 0, %one ], [ %following, %byte ]
   %from = getelementptr i8, ptr %place, i64 %i
   %to = getelementptr i8, ptr %own, i64 %i
   %value = load i8, ptr %from
@@ -410,13 +382,6 @@ byte:
   %following = add i64 %i, 1
   %more = icmp ult i64 %following, %count
   br i1 %more, label %byte, label %next
-next:
-  %less = sub i32 %left, 1
-  %rest = and i32 %left, %less
-  br label %head
-done:
-  ret i32 %status
-}
 """
 
 

@@ -53,14 +53,24 @@ class Walk:
         self.saved: dict[int, int] = {}
         self.frame_bytes = 0
         self.entry_mask = Mask(Value("-1", "i32"), True)
-        self.place_in: dict[int, int] = {}
         self.done_label = "warp_done"
+        self.together = self._barriers_together()
         self.stubs: list[tuple[str, int, int, Mask]] = []
 
     def _begins_with_meeting(self, block: int) -> bool:
         body = self.flow.blocks[block]
         return body.start < body.end and is_meeting(self.flow.instructions[body.start]) and (
             block in self.analysis.masked)
+
+    def _barriers_together(self) -> dict[int, list[int]]:
+        """For each ``bar.warp.sync`` under a mask, the others of its component: lanes may meet across them."""
+        found: dict[int, list[int]] = {}
+        for component in self.analysis.components:
+            barriers = [block for block in component.chain if block in self.meetings
+                        and self.flow.instructions[self.flow.blocks[block].start].opcode in ("bar", "barrier")]
+            if len(barriers) > 1:
+                found.update({block: [other for other in barriers if other != block] for block in barriers})
+        return found
 
     def _note_point(self, block: int) -> None:
         body = self.flow.blocks[block]
@@ -89,6 +99,12 @@ class Walk:
 
     def _missing(self, block: int) -> Value:
         return Value(f"%missing{block}", "ptr")
+
+    def _freed(self, block: int) -> Value:
+        return Value(f"%freed{block}", "ptr")
+
+    def _wanted(self, block: int) -> Value:
+        return Value(f"%wanted{block}", "ptr")
 
     def _add_pending(self, block: int, mask: Value) -> None:
         b = self.lower.builder
