@@ -8,6 +8,8 @@
 
 #include "abi.h"
 
+#pragma GCC visibility push(default)
+
 #define SG_DIGEST_BYTES 32
 #define SG_PATH_BYTES 4096
 
@@ -59,5 +61,7 @@ void sg_set_deadlines(int start, int answer);
 
 /* The highest level of instruction sets that this CPU has, as softgpu/engine/target.py names it; null: none. */
 const char *sg_target_level(void);
+
+#pragma GCC visibility pop
 
 #endif
