@@ -8,6 +8,7 @@ read the web: when they wait on another way of a divergent branch, or at its joi
 from __future__ import annotations
 
 from dataclasses import replace
+from heapq import heappop, heappush
 
 from ptxparse.flow import Flow
 from ptxparse.model import Address, FloatImmediate, Immediate, Negated, Operand, Register, Symbol
@@ -116,14 +117,18 @@ class Analysis:
                 current[web.number] = constant(0, width_of(web.type)) if web.type != "pred" else UNIFORM
         users: list[list[int]] = [[] for _ in webs]
         for index, used in enumerate(self.webs.used):
-            for web in used.values():
-                users[web.number].append(index)
-        instructions = self.flow.instructions
-        pending = [i for i in range(len(instructions)) if self.webs.defined[i]]
+            if self.webs.defined[index]:
+                for web in used.values():
+                    users[web.number].append(index)
+        # Users behind a change are looked at in the same round, those before it in the next.
+        pending = [index for index, defined in enumerate(self.webs.defined) if defined]  # a heap
+        queued = set(pending)
+        following: set[int] = set()
         rounds: dict[int, int] = {}
         while pending:
-            following: set[int] = set()
-            for index in pending:
+            while pending:
+                index = heappop(pending)
+                queued.discard(index)
                 for web, shape in self._results(index):
                     old = current[web.number]
                     if web.number in self.spoiled:
@@ -138,8 +143,14 @@ class Analysis:
                     if rounds[web.number] > 20:
                         new = DIVERGENT
                     current[web.number] = new
-                    following.update(users[web.number])
-            pending = sorted(i for i in following if self.webs.defined[i])
+                    for user in users[web.number]:
+                        if user <= index:
+                            following.add(user)
+                        elif user not in queued:
+                            queued.add(user)
+                            heappush(pending, user)
+            pending, following = sorted(following), set()
+            queued = set(pending)
         self.shape = [shape or UNIFORM for shape in current]
 
     def _with_origin(self, shape: Shape, web: Web) -> Shape:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from ptxparse.flow import Flow
 from ptxparse.model import Function, Module
 from softgpu.engine.analysis import Analysis
+from softgpu.engine.emit.access import SHARED_ROOT
 from softgpu.engine.emit.dispatch import emit_instruction, operations
 from softgpu.engine.emit.forms import check_forms
 from softgpu.engine.emit.function import FunctionEmitter
@@ -25,6 +26,8 @@ from softgpu.engine.work import row_of
 MAGIC = 0x55504753
 ABI_VERSION = 1
 FLAG_WAITS, FLAG_COUNTS, FLAG_LOGS, FLAG_PRINTS = 1, 2, 4, 8
+ANYWHERE, PARAMETER, VARIABLE, SHARED_MEMORY = 0, 1, 2, 3
+"""``enum sg_origin``."""
 
 
 @dataclass
@@ -59,6 +62,7 @@ def _translate(module: Module, kernel: Function, options: Options, target: Targe
     lower = Lower(flat, flow, layout, analysis, options, operations(options.rounding), target)
     emitter = FunctionEmitter(lower, emit_instruction)
     emitter.emit()
+    lower.drop_unread_slots()
     return Translation(_module_text(lower, emitter, kernel, options, target), lower, emitter)
 
 
@@ -87,6 +91,18 @@ def _with_attributes(text: str) -> str:
     return text.replace(" noinline nounwind {", " noinline #0 {").replace(" noinline {", " noinline #0 {")
 
 
+_CACHE = "{ i64, i64, i32, i32, i32, i32 }"
+
+
+def _origin(lower: Lower, root: object) -> tuple[int, int]:
+    """``enum sg_origin`` and number of what a cache's addresses come from."""
+    if root == SHARED_ROOT:
+        return SHARED_MEMORY, 0
+    if isinstance(root, int):
+        return PARAMETER, root
+    return (VARIABLE, lower.layout.globals.index(root)) if root in lower.layout.globals else (ANYWHERE, 0)
+
+
 class _Strings:
     """Constant strings of the module, each once."""
 
@@ -109,9 +125,11 @@ def _tables(lower: Lower, emitter: FunctionEmitter, kernel: Function, options: O
     strings = _Strings()
     sites = ", ".join([
         f"{{ ptr, i32, i32, i32, i8, i8, i16 }} {{ ptr {strings.name(s.mnemonic)}, i32 {s.line}, i32 {s.width}, "
-        f"i32 {s.align}, i8 {s.space}, i8 {s.access}, i16 0 }}" for s in lower.sites])
+        f"i32 {s.align}, i8 {s.space}, i8 {s.access}, i16 {s.word} }}" for s in lower.sites])
     points = ", ".join([f"{{ i32, i32 }} {{ i32 {p.kind}, i32 {p.line} }}" for p in emitter.points])
     names = ", ".join([f"ptr {strings.name(name)}" for name in lower.layout.globals])
+    caches = ", ".join([f"{_CACHE} {{ i64 0, i64 0, i32 {extent}, i32 {shift}, i32 {kind}, i32 {number} }}"
+                        for (root, extent, shift) in lower.caches for kind, number in [_origin(lower, root)]])
     rows = [row_of(counter) for counter in lower.counters]
     numbers = ", ".join([f"i32 {number}" for row in rows for number in row])
     about = json.dumps({"kernel": kernel.name, "counters": lower.counters})
@@ -123,13 +141,14 @@ def _tables(lower: Lower, emitter: FunctionEmitter, kernel: Function, options: O
              layout.local_bytes, emitter.frame_bytes, len(emitter.points), len(lower.sites), len(lower.caches),
              len(lower.counters), len(layout.globals)]
     pointers = ["@softgpu_run", "@softgpu_points", "@softgpu_sites", "@softgpu_globals", "@softgpu_work",
-                strings.name(kernel.name), strings.name(about)]
+                "@softgpu_caches",                 strings.name(kernel.name), strings.name(about)]
     site_type, point_type = "{ ptr, i32, i32, i32, i8, i8, i16 }", "{ i32, i32 }"
     types = ", ".join(["i32"] * len(words) + ["ptr"] * len(pointers))
     values = ", ".join([*[f"i32 {word}" for word in words], *[f"ptr {pointer}" for pointer in pointers]])
     return [
         f"@softgpu_sites = internal constant [{len(lower.sites)} x {site_type}] [{sites}]",
         f"@softgpu_points = internal constant [{len(emitter.points)} x {point_type}] [{points}]",
+        f"@softgpu_caches = internal constant [{len(lower.caches)} x {_CACHE}] [{caches}]",
         f"@softgpu_globals = internal constant [{len(layout.globals)} x ptr] [{names}]",
         f"@softgpu_work = internal constant [{len(rows) * len(rows[0]) if rows else 0} x i32] [{numbers}]",
         *strings.lines(),

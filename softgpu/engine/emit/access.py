@@ -8,13 +8,14 @@ pass read all lanes, active or not, since the whole span has been checked; store
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ptxparse.model import Address, Immediate, Register, Symbol
 from softgpu.engine.emit.families import Family, family_of
 from softgpu.engine.emit.lower import Mask
-from softgpu.engine.ir import WARP, Value, bits, lanes, shaped
+from softgpu.engine.ir import WARP, Builder, Value, bits, lanes, shaped
 from softgpu.engine.shapes import ZEROS, Shape, constant
 from softgpu.engine.webs import Web
 
@@ -25,7 +26,7 @@ GENERIC, GLOBAL, CONST, SHARED, LOCAL, PARAM = range(6)
 SPACES = {"": GENERIC, "global": GLOBAL, "const": CONST, "shared": SHARED, "local": LOCAL, "param": PARAM}
 NAMES = {number: name for name, number in SPACES.items()}
 READ, WRITE, ATOMIC = 1, 2, 4
-RESOLVE, LOAD, LOG, STORE, GATHER, SCATTER = 0, 1, 2, 12, 13, 14
+RESOLVE, LOAD, LOG, STORE, GATHER, SCATTER, COPY = 0, 1, 2, 12, 13, 14, 15
 """Numbers of helpers, see ``runtime/abi.h``."""
 SPAN_BYTES = 512
 """Widest span of one access that is read as a whole and then picked from."""
@@ -33,7 +34,12 @@ SHORTEST_RUN = 8
 RUN_BYTES = 64
 """Lanes at neighbouring addresses, or bytes of them, for which one vector is worth more than a gather."""
 FEW = 4
+ROW_BYTES = 16
+"""Bytes at one lane's known place that are worth a load of their own."""
 ADDRESSES = f"<{WARP} x i64>"
+LIMIT_AT, CACHE_BYTES = 8, 32
+"""Of ``struct sg_cache``; the start comes first."""
+SHARED_ROOT = "shared memory"
 
 
 @dataclass
@@ -132,13 +138,15 @@ class Access:
         self.width = self.size * count
         self.kind = kind
         self.mask = mask
-        self.site = lower.site(self.width, self.width, place.space, kind)
         self.groups = self._groups()
         self.group_bases: list[Value] = []
+        self.checked: Value | None = None
         offsets = place.shape.offsets if place.scalar else ZEROS
         self.offsets = offsets
         self.lowest = min(offsets)
         self.extent = max(offsets) + self.width - self.lowest
+        self.rowwise = self._rowwise()
+        self.site = lower.site(self.width, self.width, place.space, kind, 0 if self.rowwise else self.size)
 
     def _groups(self) -> int:
         """How many runs of neighbours the lanes' addresses are, as far as the shape says; 0 when there are too many."""
@@ -150,6 +158,34 @@ class Access:
         if any(offset != lane % shape.group * self.width for lane, offset in enumerate(shape.offsets)):
             return 0
         return WARP // shape.group
+
+    def _rowwise(self) -> bool:
+        """Whether each lane's bytes are moved on their own, by a function (``rows.py``): where there is no pattern, and
+        where they are too many or too few for gather and scatter, or the machine has no such instruction."""
+        if self.place.space in (LOCAL, PARAM) or self._patterned():
+            return False
+        fits = self.size >= 4 and self.width <= 8
+        return not fits or bool(self.kind & WRITE and not self.lower.target.has("avx512f"))
+
+    def _patterned(self) -> bool:
+        """Whether few vectors hold all lanes' bytes, as far as the shape says."""
+        if self.groups or not self.place.scalar:
+            return self.groups > 0 and self.vectors
+        if self.place.shape.uniform or (self.vectors and (self.neighbours or self.known_runs())):
+            return True
+        return self.kind == READ and (
+            len(set(self.offsets)) <= FEW or self.extent <= SPAN_BYTES or self.width >= ROW_BYTES)
+
+    @property
+    def vectors(self) -> bool:
+        """Whether the machine can move the active lanes' part of a vector."""
+        return self.kind == READ or self.mask.full or self.element >= 32 or self.lower.target.has("avx512bw")
+
+    @property
+    def neighbours(self) -> bool:
+        """Whether the lanes' places follow each other, known from the shape."""
+        return self.place.scalar and all(
+            offset - self.lowest == self.width * lane for lane, offset in enumerate(self.offsets))
 
     def known_runs(self) -> list[int]:
         """Offsets of runs of equal length that a scalar shape's addresses are, from the lowest one; none when the
@@ -175,10 +211,10 @@ class Access:
             return Value("false", "i1")
         if space in (SHARED, PARAM, LOCAL):
             return self._in_space()
-        return self._in_cache()
+        return self._compare(False)
 
     def _in_space(self) -> Value | None:
-        lower, b, place = self.lower, self.lower.builder, self.place
+        lower, place = self.lower, self.place
         known = {SHARED: lower.layout.static_shared, PARAM: lower.layout.param_bytes,
                  LOCAL: lower.layout.local_bytes}[place.space]
         shape = place.shape
@@ -187,45 +223,46 @@ class Access:
         bounded = shape.low is not None and shape.high is not None and shape.high + self.width <= known
         if not self.groups and aligned and bounded:
             return None
-        if place.space == SHARED:
-            limit: Value = b.zext(lower.env("shared_bytes"), "i64")
-        else:
-            limit = b.constant(known, "i64")
-        return self._compare(Value("0", "i64"), limit, aligned)
+        return self._compare(aligned)
 
-    def _in_cache(self) -> Value:
-        lower = self.lower
-        start_slot, size_slot = cache_slots(lower, self.place.root)
-        start, size = lower.load("i64", start_slot), lower.load("i64", size_slot)
-        return self._compare(start, size, False)
-
-    def _compare(self, start: Value, size: Value, aligned: bool) -> Value:
-        """start <= address, address + width <= start + size, and alignment: one comparison of the distance, rotated
-        so that low bits that should be clear make it huge. (``start`` is a multiple of 16.)"""
+    def _compare(self, aligned: bool) -> Value:
+        """Whether all active lanes are inside and aligned."""
         lower, b, place = self.lower, self.lower.builder, self.place
         shift = 0 if aligned else self.width.bit_length() - 1
         if self.groups:
-            return self._groups_pass(start, size, shift)
+            return self._groups_pass(shift)
         if place.scalar:
             family = self._family()
             if family is not None and family.passes is None:
-                family.passes = self._span_passes(family, start, size)
+                family.passes = self._span_passes(family)
             if family is not None and family.passes is not None:
                 return family.passes
             first = place.base
             if self.lowest:
                 first = b.add(first, b.constant(self.lowest, "i64"))
-            limit = _limit(lower, size, self.extent, shift)
-            distance = first if start.ref == "0" else b.sub(first, start)
-            return b.icmp("ult", _rotated(lower, distance, shift), limit)
-        limit = _limit(lower, size, self.width, shift)
-        addresses = place.base
-        if bits(addresses.type) == 32:
-            limit = b.trunc(limit, "i32")
-        distance = addresses if start.ref == "0" else b.sub(addresses, b.splat(start))
-        inside = lower.bits_of(b.icmp("ult", _rotated(lower, distance, shift), b.splat(limit)))
+            return self._inside(first, self.extent, shift)
+        inside = lower.bits_of(self._inside(place.base, self.width, shift))
         outside = b.invert(inside) if self.mask.full else b.and_(self.mask.bits, b.invert(inside))
         return b.icmp("eq", outside, Value("0", "i32"))
+
+    def _inside(self, first: Value, extent: int, shift: int) -> Value:
+        """Whether ``extent`` bytes from an address, or from each of a vector of them, are inside, and the address is a
+        multiple of 2**shift as the start is: one comparison of the distance, rotated so that low bits that should be
+        clear make it huge."""
+        lower, b, space = self.lower, self.lower.builder, self.place.space
+        distance = first
+        if space in (PARAM, LOCAL):
+            size = lower.layout.param_bytes if space == PARAM else lower.layout.local_bytes
+            limit = b.constant((max(size - extent + 1, 0) + (1 << shift) - 1) >> shift, "i64")
+        else:
+            cache = self._cache_of(extent, shift)
+            limit = lower.load("i64", lower.at(cache, LIMIT_AT))
+            if space != SHARED:
+                start = lower.load("i64", cache)
+                distance = b.sub(first, b.splat(start) if lanes(first.type) else start)
+        if bits(first.type) == 32:
+            limit = b.trunc(limit, "i32")
+        return b.icmp("ult", rotated(b, distance, shift), b.splat(limit) if lanes(first.type) else limit)
 
     def _family(self) -> Family | None:
         """Other accesses of the block that are checked together with this one."""
@@ -234,31 +271,26 @@ class Access:
             return None
         return family_of(self.lower, self.place.register[0], NAMES[self.place.space])
 
-    def _span_passes(self, family: Family, start: Value, size: Value) -> Value | None:
+    def _span_passes(self, family: Family) -> Value | None:
         """The check of all that a family accesses, by all lanes."""
-        lower, b = self.lower, self.lower.builder
+        b = self.lower.builder
         assert self.place.register is not None
         if any(offset % family.align for offset in self.offsets):
             return None
         moved = family.low - self.place.register[1] + self.lowest
         first = b.add(self.place.base, b.constant(moved, "i64")) if moved else self.place.base
         extent = family.high - family.low + max(self.offsets) - self.lowest
-        shift = family.align.bit_length() - 1
-        limit = _limit(lower, size, extent, shift)
-        distance = first if start.ref == "0" else b.sub(first, start)
-        return b.icmp("ult", _rotated(lower, distance, shift), limit)
+        return self._inside(first, extent, family.align.bit_length() - 1)
 
-    def _groups_pass(self, start: Value, size: Value, shift: int) -> Value:
+    def _groups_pass(self, shift: int) -> Value:
         """Every run is inside, and one run where that is not sure: its last address is where it should be."""
-        lower, b, shape = self.lower, self.lower.builder, self.place.shape
+        b, shape = self.lower.builder, self.place.shape
         span = self.width * shape.group
-        limit = _limit(lower, size, span, shift)
         result: Value | None = None
         for group in range(self.groups):
             first = b.resize(b.extract(self.place.base, group * shape.group), "i64")
             self.group_bases.append(first)
-            distance = first if start.ref == "0" else b.sub(first, start)
-            good = b.icmp("ult", _rotated(lower, distance, shift), limit)
+            good = self._inside(first, span, shift)
             if not shape.sure:
                 last = b.resize(b.extract(self.place.base, (group + 1) * shape.group - 1), "i64")
                 good = b.and_(good, b.icmp("eq", b.sub(last, first), b.constant(span - self.width, "i64")))
@@ -325,8 +357,7 @@ class Access:
         lower.store(self.addresses(), room, 64)
         if lower.options.logs and self._is_global():
             lower.helper(LOG, "void", room, self.mask.bits, self.site)
-        lower.checked_helper(RESOLVE, room, self.mask.bits, self.site, self._cache())
-        self._take_up_cache()
+        lower.checked_helper(RESOLVE, room, self.mask.bits, self.site, self.cache())
         return room
 
     def moved_slowly(self, values: Value, to_lanes: bool) -> Value:
@@ -340,27 +371,22 @@ class Access:
         else:
             lower.store(self.addresses(), room, 64)
         status = lower.helper(LOAD if to_lanes else STORE, "i32", base, offsets, room, self.mask.bits, self.site,
-                              self._cache(), values)
-        self._take_up_cache()
+                              self.cache(), values)
         return status
 
     def _is_global(self) -> bool:
         return self.place.space in (GLOBAL, CONST, GENERIC)
 
-    def _cache(self) -> Value:
-        """The cache that the run-time is to fill."""
-        if not self._is_global():
+    def cache(self) -> Value:
+        """What the access is checked against, and what the run-time is to fill."""
+        if self.place.space not in (GENERIC, GLOBAL, CONST, SHARED):
             return Value("null", "ptr")
-        cache_slots(self.lower, self.place.root)
-        return Value(f"%cache_at{self.lower.caches[self.place.root]}", "ptr")
+        return self.checked or self._cache_of(self.width, self.width.bit_length() - 1)
 
-    def _take_up_cache(self) -> None:
-        lower = self.lower
-        if self._is_global() and not lower.has_frame:
-            start_slot, size_slot = cache_slots(lower, self.place.root)
-            cache = self._cache()
-            lower.store(lower.load("i64", cache), start_slot)
-            lower.store(lower.load("i64", lower.at(cache, 8)), size_slot)
+    def _cache_of(self, extent: int, shift: int) -> Value:
+        """A cache for a comparison of ``extent`` bytes with an alignment of 2**shift."""
+        self.checked = cache_of(self.lower, self.place, extent, shift)
+        return self.checked
 
     def guard_fast(self, fast: str, slow: str) -> bool:
         """Branch to the fast or the slow path; False when there is only the fast one."""
@@ -371,38 +397,19 @@ class Access:
         return True
 
 
-def cache_slots(lower: Lower, root: object) -> tuple[Value, Value]:
-    """Where start and size of the allocation in a cache are: in the environment; in kernels that run whole blocks in
-    allocas, filled at entry, which LLVM keeps in registers."""
-    new = root not in lower.caches
-    number = lower.caches.setdefault(root, len(lower.caches))
-    at, behind = f"%cache_at{number}", f"%cache_behind{number}"
+def cache_of(lower: Lower, place: Place, extent: int, shift: int) -> Value:
+    """Where the worker has start and limit for a comparison (``struct sg_cache``)."""
+    root = SHARED_ROOT if place.space == SHARED else place.root
+    new = (root, extent, shift) not in lower.caches
+    number = lower.caches.setdefault((root, extent, shift), len(lower.caches))
     if new:
-        lower.entry += [f"  {at} = getelementptr i8, ptr {lower.env('caches').ref}, i64 {16 * number}",
-                        f"  {behind} = getelementptr i8, ptr {at}, i64 8"]
-    if lower.has_frame:
-        return Value(at, "ptr"), Value(behind, "ptr")
-    start, size = f"%cache_start{number}", f"%cache_size{number}"
-    if new:
-        for slot, source in ((start, at), (size, behind)):
-            lower.entry += [f"  {slot} = alloca i64", f"  {slot}_now = load i64, ptr {source}",
-                            f"  store i64 {slot}_now, ptr {slot}"]
-    return Value(start, "ptr"), Value(size, "ptr")
+        lower.entry.append(f"  %cache{number} = getelementptr i8, ptr {lower.env('caches').ref}, "
+                           f"i64 {CACHE_BYTES * number}")
+    return Value(f"%cache{number}", "ptr")
 
 
-def _limit(lower: Lower, size: Value, extent: int, shift: int) -> Value:
-    """How many distances, in units of 2**shift, are inside: ceil(max(size - extent + 1, 0) / 2**shift)."""
-    b = lower.builder
-    if size.ref[0] != "%":
-        return b.constant((max(int(size.ref) - extent + 1, 0) + (1 << shift) - 1) >> shift, "i64")
-    limit = b.intrinsic("llvm.usub.sat", "i64", size, b.constant(extent - 1, "i64"))
-    if shift:
-        limit = b.lshr(b.add(limit, b.constant((1 << shift) - 1, "i64")), b.constant(shift, "i64"))
-    return limit
-
-
-def _rotated(lower: Lower, distance: Value, shift: int) -> Value:
-    b = lower.builder
+def rotated(b: Builder, distance: Value, shift: int) -> Value:
+    """Turned right by ``shift`` bits."""
     if not shift:
         return distance
     return b.intrinsic("llvm.fshr", bits_type(distance), distance, distance, b.like(shift, distance))
@@ -421,27 +428,58 @@ def offset_table(lower: Lower, offsets: tuple[int, ...]) -> Value:
     return Value(f"@{name}", "ptr")
 
 
-def deinterleaved(lower: Lower, whole: Value, count: int) -> list[Value]:
+def deinterleaved(b: Builder, whole: Value, count: int) -> list[Value]:
     """``<32 count x T>`` with all elements of lane 0 first, as one vector per element."""
+    return [joined(b, parts) for parts in _apart(b, split(b, [whole]), count)] if count > 1 else [whole]
+
+
+def _apart(b: Builder, parts: list[Value], count: int) -> list[list[Value]]:
+    """Halving it again and again, each register is made of two."""
     if count == 1:
-        return [whole]
-    return [lower.builder.shuffle(whole, None, [lane * count + k for lane in range(WARP)]) for k in range(count)]
+        return [parts]
+    halves = []
+    for first in range(2):
+        if len(parts) == 1:
+            half = [b.shuffle(parts[0], None, list(range(first, lanes(parts[0].type), 2)))]
+        else:
+            half = [b.shuffle(x, y, list(range(first, 2 * lanes(x.type), 2)))
+                    for x, y in zip(parts[0::2], parts[1::2], strict=True)]
+        halves.append(_apart(b, half, count // 2))
+    return [parts for pair in zip(*halves, strict=True) for parts in pair]
 
 
-def interleaved(lower: Lower, values: list[Value]) -> Value:
+def interleaved(b: Builder, values: Sequence[Value]) -> Value:
     """The reverse: elements of lane 0, then those of lane 1, ..."""
+    return joined(b, _together(b, values)) if len(values) > 1 else values[0]
+
+
+def _together(b: Builder, values: Sequence[Value]) -> list[Value]:
     if len(values) == 1:
-        return values[0]
-    even, odd = interleaved(lower, values[0::2]), interleaved(lower, values[1::2])
-    count = lanes(even.type)
-    return lower.builder.shuffle(even, odd, [i + count * k for i in range(count) for k in range(2)])
+        return split(b, values)
+    found = []
+    for x, y in zip(_together(b, values[0::2]), _together(b, values[1::2]), strict=True):
+        size = lanes(x.type)
+        for start in (0, size // 2):
+            found.append(b.shuffle(x, y, [i + size * k for i in range(start, start + size // 2) for k in range(2)]))
+    return found
 
 
-def joined(lower: Lower, parts: list[Value]) -> Value:
+def split(b: Builder, parts: Sequence[Value]) -> list[Value]:
+    """Vectors as parts that are registers of the machine: LLVM shuffles these faster, and better, than long ones."""
+    size = (512 if b.wide_registers else 256) // bits(parts[0].type)
+    found = []
+    for part in parts:
+        count = lanes(part.type)
+        found += [part] if count <= size else [
+            b.shuffle(part, None, list(range(first, first + size))) for first in range(0, count, size)]
+    return found
+
+
+def joined(b: Builder, parts: list[Value]) -> Value:
     """Vectors of one length, one behind another."""
     while len(parts) > 1:
         count = 2 * lanes(parts[0].type)
-        parts = [lower.builder.shuffle(parts[i], parts[i + 1], list(range(count))) for i in range(0, len(parts), 2)]
+        parts = [b.shuffle(parts[i], parts[i + 1], list(range(count))) for i in range(0, len(parts), 2)]
     return parts[0]
 
 

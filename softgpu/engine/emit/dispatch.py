@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import cache
 
-from softgpu.engine.emit import atomic, matrix, memory, moves, simple, warp
+from softgpu.engine.emit import atomic, copies, matrix, memory, moves, simple, warp
 from softgpu.engine.emit.lower import Lower
 from softgpu.engine.emit.walk import count_lanes
 from softgpu.engine.ops import (
@@ -65,7 +65,7 @@ def _bar(lower: Lower) -> None:
 OPCODES: dict[str, Emitter] = {
     "ld": memory.ld, "ldu": memory.ld, "st": memory.st, "cvta": memory.cvta, "isspacep": memory.isspacep,
     "prefetch": memory.prefetch, "prefetchu": memory.prefetchu, "applypriority": memory.applypriority,
-    "discard": memory.discard, "createpolicy": memory.createpolicy, "cp": memory.cp,
+    "discard": memory.discard, "createpolicy": memory.createpolicy, "cp": copies.cp,
     "atom": atomic.atom, "red": atomic.red,
     "shfl": warp.shfl, "vote": warp.vote, "match": warp.match, "redux": warp.redux, "activemask": warp.activemask,
     "elect": warp.elect,

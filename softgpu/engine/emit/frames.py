@@ -75,13 +75,13 @@ class Frames(Walk):
         lower = self.lower
         for web in lower.webs.webs:
             if web.number in needed and web.number in self.saved and not (clean and web.number in clean):
-                lower.save(lower.load(lower.web_type(web), lower.slot(web)), self.saved[web.number])
+                lower.save(lower.load_slot(web), self.saved[web.number])
 
     def _restore(self, needed: set[int]) -> None:
         lower = self.lower
         for web in lower.webs.webs:
             if web.number in needed and web.number in self.saved:
-                lower.store(lower.restored(lower.web_type(web), self.saved[web.number]), lower.slot(web))
+                lower.store_slot(web, lower.restored(lower.web_type(web), self.saved[web.number]))
 
     def _stays_in_frame(self, web: Web) -> bool:
         """Whether a web is stored when it is defined: it has one definition, which writes all of it."""

@@ -84,7 +84,7 @@ class FunctionEmitter(Chains):
             b.line(f"  %local_bases = or {value.type} {value.ref}, {zero.ref}")
         for web in lower.webs.webs:
             if web.initial and web.type in TYPES:  # one warp must not see what the one before it left behind
-                lower.store(b.zero(lower.web_type(web)), lower.slot(web))
+                lower.store_slot(web, b.zero(lower.web_type(web)))
         lower.entry.append("  %live = alloca i32")
         lower.store(self.entry_mask.bits, Value("%live", "ptr"))
         for block in sorted(self.analysis.masked):

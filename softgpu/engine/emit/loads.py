@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from softgpu.engine.emit import rows
 from softgpu.engine.emit.access import (
     FEW,
     GATHER,
     GENERIC,
     LOCAL,
+    ROW_BYTES,
     SCATTER,
     SPAN_BYTES,
     Access,
@@ -22,19 +24,17 @@ from softgpu.engine.emit.access import (
     vector_of,
 )
 from softgpu.engine.emit.lower import Mask
-from softgpu.engine.ir import WARP, Value, lanes
+from softgpu.engine.ir import WARP, Builder, Value, lanes
 
 if TYPE_CHECKING:
     from softgpu.engine.emit.lower import Lower
-
-ROW_BYTES = 16
-"""Bytes at one lane's place that are worth a load of their own."""
-
 
 def load(access: Access) -> list[Value]:
     """The elements, as integers: scalars when all lanes read one place, else vectors. One generic address may be a
     place in local memory for each lane."""
     lower, b = access.lower, access.lower.builder
+    if access.rowwise:
+        return _load_rows(access)
     fast, slow, done = lower.label("fast"), lower.label("slow"), lower.label("loaded")
     scalar = access.place.shape.uniform and access.place.space not in (LOCAL, GENERIC)
     if not access.guard_fast(fast, slow):
@@ -54,6 +54,15 @@ def load(access: Access) -> list[Value]:
     ]
 
 
+def _load_rows(access: Access) -> list[Value]:
+    element, count = access.element, access.count
+
+    def columns(b: Builder, whole: Value) -> list[Value]:
+        return deinterleaved(b, b.reinterpret(whole, vector_of(element, WARP * count)), count)
+
+    return rows.load(access, f"{count}x{element}", [vector_of(element)] * count, columns)
+
+
 def _slow_load(access: Access, scalar: bool) -> tuple[list[Value], Value]:
     """The elements, and the status of the run-time."""
     lower, b = access.lower, access.lower.builder
@@ -62,15 +71,15 @@ def _slow_load(access: Access, scalar: bool) -> tuple[list[Value], Value]:
     if scalar:
         lane = b.zext(b.intrinsic("llvm.cttz", "i32", access.mask.bits, extra=(Value("false", "i1"),)), "i64")
         lane = b.and_(lane, b.constant(WARP - 1, "i64"))
-        own = lower.at(room, b.mul(lane, b.constant(access.width, "i64")))
-        return [lower.load(f"i{access.element}", lower.at(own, k * access.size), access.size)
+        own = lower.at(room, b.mul(lane, b.constant(access.size, "i64")))
+        return [lower.load(f"i{access.element}", lower.at(own, k * WARP * access.size), access.size)
                 for k in range(access.count)], status
-    whole = lower.load(vector_of(access.element, WARP * access.count), room, 64)
-    return deinterleaved(lower, whole, access.count), status
+    kind = vector_of(access.element)
+    return [lower.load(kind, lower.at(room, k * WARP * access.size), WARP) for k in range(access.count)], status
 
 
 def _fast_load(access: Access, scalar: bool) -> list[Value]:
-    lower = access.lower
+    lower, b = access.lower, access.lower.builder
     kind = f"i{access.element}"
     if scalar or (access.place.shape.uniform and access.place.space == GENERIC):
         pointer = access.pointer()
@@ -78,9 +87,9 @@ def _fast_load(access: Access, scalar: bool) -> list[Value]:
                 for k in range(access.count)]
     if access.place.scalar and access.place.space != LOCAL:
         relative = [o - access.lowest for o in access.offsets]
-        if relative == [access.width * lane for lane in range(WARP)]:
+        if access.neighbours:
             whole = lower.load(vector_of(access.element, WARP * access.count), access.pointer(), access.size)
-            return deinterleaved(lower, whole, access.count)
+            return deinterleaved(b, whole, access.count)
         if len(set(relative)) <= FEW:
             return _few(access, relative)
         if access.extent <= SPAN_BYTES:
@@ -103,10 +112,10 @@ def _runs(access: Access) -> list[Value]:
 
 def _run_loads(access: Access, pointers: list[Value]) -> list[Value]:
     """One vector from each pointer."""
-    lower = access.lower
+    lower, b = access.lower, access.lower.builder
     size = WARP * access.count // len(pointers)
     parts = [lower.load(vector_of(access.element, size), pointer, access.size) for pointer in pointers]
-    return deinterleaved(lower, joined(lower, parts), access.count)
+    return deinterleaved(b, joined(b, parts), access.count)
 
 
 def _few(access: Access, relative: list[int]) -> list[Value]:
@@ -140,7 +149,7 @@ def _gather(access: Access) -> list[Value]:
         room = lower.room("values")
         _copy(lower, pointers, access.width, access.mask, room, True)
         whole = lower.load(vector_of(access.element, WARP * access.count), room, 64)
-        return deinterleaved(lower, whole, access.count)
+        return deinterleaved(b, whole, access.count)
     found = []
     for k in range(access.count):
         at = pointers
@@ -177,7 +186,10 @@ def gathered(lower: Lower, pointers: Value, element: int, align: int, mask: Mask
 def store(access: Access, values: list[Value]) -> None:
     """Store integers: scalars where all lanes store the same, else vectors. Of lanes that store to one place the last
     one wins."""
-    lower = access.lower
+    lower, b = access.lower, access.lower.builder
+    if access.rowwise:
+        rows.store(access, f"{access.count}x{access.element}", values, interleaved)
+        return
     fast, slow, done = lower.label("fast"), lower.label("slow"), lower.label("stored")
     if not access.guard_fast(fast, slow):
         _fast_store(access, values)
@@ -187,24 +199,22 @@ def store(access: Access, values: list[Value]) -> None:
     lower.jump(done)
     lower.place(slow)
     room = lower.room("values")
-    lower.store(interleaved(lower, [lower.builder.splat(v) for v in values]), room, 64)
+    for k, value in enumerate(values):
+        lower.store(b.splat(value), lower.at(room, k * WARP * access.size), WARP)
     status = access.moved_slowly(room, False)
-    lower.branch(lower.builder.icmp("ne", status, Value("0", "i32")), "stopped", done, likely=False)
+    lower.branch(b.icmp("ne", status, Value("0", "i32")), "stopped", done, likely=False)
     lower.place(done)
 
 
 def _fast_store(access: Access, values: list[Value]) -> None:
-    lower = access.lower
     if access.place.scalar and access.place.space != LOCAL:
-        relative = [o - access.lowest for o in access.offsets]
         if access.place.shape.uniform:
             _store_last(access, values)
             return
-        if relative == [access.width * lane for lane in range(WARP)] and (
-                access.mask.full or access.element >= 32 or lower.target.has("avx512bw")):
+        if access.neighbours and access.vectors:
             _store_neighbours(access, values)
             return
-    if access.mask.full or access.element >= 32 or lower.target.has("avx512bw"):
+    if access.vectors:
         runs = _runs(access)
         if runs:
             _store_runs(access, values, runs)
@@ -236,14 +246,14 @@ def _store_last(access: Access, values: list[Value]) -> None:
 
 
 def _store_neighbours(access: Access, values: list[Value]) -> None:
-    lower, b = access.lower, access.lower.builder
-    whole = interleaved(lower, [b.splat(v) for v in values])
+    b = access.lower.builder
+    whole = interleaved(b, [b.splat(v) for v in values])
     _store_vector(access, whole, access.pointer(), None if access.mask.full else _repeated(access))
 
 
 def _store_runs(access: Access, values: list[Value], runs: list[Value]) -> None:
-    lower, b = access.lower, access.lower.builder
-    whole = interleaved(lower, [b.splat(v) for v in values])
+    b = access.lower.builder
+    whole = interleaved(b, [b.splat(v) for v in values])
     active = None if access.mask.full else _repeated(access)
     size = WARP * access.count // len(runs)
     for number, pointer in enumerate(runs):
@@ -276,7 +286,7 @@ def _scatter(access: Access, values: list[Value]) -> None:
     pointers = access.pointers()
     if access.element < 32:
         room = lower.room("values")
-        lower.store(interleaved(lower, [b.splat(v) for v in values]), room, 64)
+        lower.store(interleaved(b, [b.splat(v) for v in values]), room, 64)
         _copy(lower, pointers, access.width, access.mask, room, False)
         return
     for k, value in enumerate(values):

@@ -14,6 +14,7 @@ from ptxparse.model import FloatImmediate, Immediate, Instruction, Negated, Oper
 from softgpu.engine.analysis import Analysis
 from softgpu.engine.emit.families import Family
 from softgpu.engine.emit.lazy import exact, lazy_webs
+from softgpu.engine.emit.present import Present
 from softgpu.engine.errors import UnsupportedKernel
 from softgpu.engine.flatten import Flat
 from softgpu.engine.ir import WARP, Builder, Value, bits, element, lanes, shaped
@@ -62,6 +63,7 @@ class Site:
     align: int = 1
     space: int = 0
     access: int = 0
+    word: int = 0
 
 
 class Lower:
@@ -80,7 +82,7 @@ class Lower:
         self.builder = Builder(wide_registers=target.has("avx512f"))
         self.entry: list[str] = []
         self.sites: list[Site] = []
-        self.caches: dict[object, int] = {}
+        self.caches: dict[tuple[object, int, int], int] = {}
         self.tables: dict[tuple[int, ...], str] = {}
         self.families: dict[tuple[int, str], Family] = {}
         self.counters: list[dict[str, int]] = []
@@ -89,11 +91,15 @@ class Lower:
         self.mask = Mask(Value("-1", "i32"), True)
         self.index = 0
         self.instruction = Instruction(None, (), 0)  # type: ignore[arg-type]
+        self.present = Present()
         self.slots: dict[int, str] = {}
+        self.slot_stores: dict[int, list[int]] = {}
+        self.slots_loaded: set[int] = set()
         self.scratch: dict[str, Value] = {}
         self.uses_prints = False
         self.has_frame = False
         self._scalar = [shape.scalar for shape in analysis.shape]
+        self._types: dict[int, str] = {}
         self.lazy = lazy_webs(flow, self.webs, operations)
         self.homes: dict[int, int] = {}
         self.crossed: dict[int, set[int]] = {}
@@ -138,11 +144,11 @@ class Lower:
         bad = b.icmp("ne", status, Value("0", "i32"))
         on = b.fresh("on")[1:]
         b.line(f"  br i1 {bad.ref}, label %stopped, label %{on}, !prof !1")
-        b.line(f"{on}:")
+        self.place(on)
 
-    def site(self, width: int = 0, align: int = 1, space: int = 0, access: int = 0) -> Value:
+    def site(self, width: int = 0, align: int = 1, space: int = 0, access: int = 0, word: int = 0) -> Value:
         """The number of a new site for the present instruction."""
-        self.sites.append(Site(self.instruction.mnemonic, self.instruction.line, width, align, space, access))
+        self.sites.append(Site(self.instruction.mnemonic, self.instruction.line, width, align, space, access, word))
         return Value(str(len(self.sites) - 1), "i32")
 
     def room(self, name: str, size: int = SCRATCH_BYTES) -> Value:
@@ -171,6 +177,7 @@ class Lower:
 
     def place(self, label: str) -> None:
         self.builder.line(f"{label}:")
+        self.present.label = label
 
     def branch(self, condition: Value, yes: str, no: str, likely: bool | None = None) -> None:
         weights = "" if likely is None else ", !prof !0" if likely else ", !prof !1"
@@ -189,12 +196,17 @@ class Lower:
         return self.builder.mask_lanes(mask.bits)
 
     def bits_of(self, predicate: Value) -> Value:
-        """A predicate as an i32 mask; lanes that hold garbage give garbage, but no poison."""
+        """A predicate as an i32 mask; lanes that hold garbage give garbage, but no poison.
+
+        Where all lanes are active none holds garbage: operations make no poison, and registers that some lane has not
+        written hold zero. (LLVM takes long over ``freeze``: it climbs the tree of dominators for each.)
+        """
         b = self.builder
         if not lanes(predicate.type):
             return b.emit(f"sext i1 {predicate.ref} to i32", "i32")
-        frozen = b.emit(f"freeze {predicate.type} {predicate.ref}", predicate.type)
-        return b.mask_bits(frozen)
+        if not self.mask.full:
+            predicate = b.emit(f"freeze {predicate.type} {predicate.ref}", predicate.type)
+        return b.mask_bits(predicate)
 
     def both(self, mask: Mask, more: Value) -> Mask:
         """Lanes of a mask for which the i32 ``more`` has bits too."""
@@ -223,22 +235,45 @@ class Lower:
 
     def web_type(self, web: Web) -> str:
         """LLVM type in which a web is kept."""
-        if web.type not in TYPES:
-            self.fail(f"registers of type .{web.type}")
-        return shaped(self._element(web), 0 if self.scalar_web(web) else WARP)
+        known = self._types.get(web.number)
+        if known is None:
+            if web.type not in TYPES:
+                self.fail(f"registers of type .{web.type}")
+            known = self._types[web.number] = shaped(self._element(web), 0 if self.scalar_web(web) else WARP)
+        return known
 
     def _element(self, web: Web) -> str:
         """Element type in which a web is kept. f32 whose NaNs have been made canonical are kept as bits: as numbers,
         LLVM would take any NaN for as good as another."""
         return "i32" if web.type == "f32" and web.number not in self.lazy else TYPES[web.type]
 
-    def slot(self, web: Web) -> Value:
+    def _slot(self, web: Web) -> Value:
         """The alloca of a web."""
         name = self.slots.get(web.number)
         if name is None:
             name = self.slots[web.number] = f"%w{web.number}"
             self.entry.append(f"  {name} = alloca {self.web_type(web)}")
         return Value(name, "ptr")
+
+    def load_slot(self, web: Web) -> Value:
+        """What the web's variable holds, as it is kept."""
+        self.slots_loaded.add(web.number)
+        return self.load(self.web_type(web), self._slot(web))
+
+    def store_slot(self, web: Web, value: Value) -> None:
+        slot = self._slot(web)
+        self.slot_stores.setdefault(web.number, []).append(len(self.builder.lines))
+        self.store(value, slot)
+
+    def drop_unread_slots(self) -> None:
+        """At the end: variables that nothing reads are not there."""
+        unread = self.slots.keys() - self.slots_loaded
+        for web in unread:
+            for line in self.slot_stores.get(web, ()):
+                self.builder.lines[line] = ""
+        allocas = tuple(f"  {self.slots[web]} = alloca " for web in unread)
+        if allocas:
+            self.entry = [line for line in self.entry if not line.startswith(allocas)]
 
     def used_web(self, name: str) -> Web | None:
         return self.webs.used[self.index].get(name)
@@ -308,6 +343,12 @@ class Lower:
         else:
             have = self.web_type(web)
             shape = self.shape(web)
+            form = (shaped(want, WARP) if vector else want if self.scalar_web(web) else shaped(want, WARP),
+                    observe and web.number in self.lazy)
+            known = self.present.find(web.number, form)
+            if known is not None and (web.type == "pred") == (type_ in ("pred", "cc")) and (
+                    wide or bits(have) == bits(want)):
+                return known
             if shape.constant is not None and have in ("i16", "i32", "i64"):
                 value = b.constant(shape.constant, have)
             else:
@@ -326,7 +367,10 @@ class Lower:
                 self.fail(f"a .{web.type} register where a .{type_} operand is expected")
         if vector and not lanes(value.type):
             value = self.spread(b.bitcast(value, f"i{bits(value.type)}"), shape)  # the lanes' offsets are integers
-        return b.bitcast(value, want)
+        value = b.bitcast(value, want)
+        if web is not None:
+            self.present.note(web.number, form, value)
+        return value
 
     def spread(self, value: Value, shape: Shape) -> Value:
         """Lane 0's value of a scalar shape in all lanes, its pattern added."""
@@ -369,18 +413,21 @@ class Lower:
             if web.type in ("f32", "f64") or value.type.endswith(("float", "float>")):
                 self.fail(f"a .{web.type} register where a .{type_} result goes")
             value = b.resize(value, f"i{bits(have)}", type_[0] == "s")
+        given = value
         value = b.bitcast(value, self._element(web))
         if self.scalar_web(web):
             if lanes(value.type):
                 value = b.extract(value, 0)
         else:
             value = b.splat(value)
-        slot = self.slot(web)
         keep = self._keeps(web)
         if keep is not None:
-            old = self.load(have, slot)
-            value = b.select(keep, value, old)
-        self.store(value, slot)
+            value = b.select(keep, value, self.value_of(web))
+        self.store_slot(web, value)
+        self.present.forget(web.number)
+        self.present.note(web.number, (have, False), value)
+        if keep is None and lanes(given.type) == lanes(have):
+            self.present.note(web.number, (given.type, False), given)
         if web.number in self.homes:
             self.save(value, self.homes[web.number])
 
@@ -392,7 +439,12 @@ class Lower:
         home = self.homes.get(web.number)
         if home is not None and self._behind_a_point(web):
             return self.restored(self.web_type(web), home)
-        return self.load(self.web_type(web), self.slot(web))
+        form = (self.web_type(web), False)
+        value = self.present.find(web.number, form)
+        if value is None:
+            value = self.load_slot(web)
+            self.present.note(web.number, form, value)
+        return value
 
     def _behind_a_point(self, web: Web) -> bool:
         block = self.analysis.block_of[self.index]

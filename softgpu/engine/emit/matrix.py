@@ -5,16 +5,17 @@ All lanes take part. The rows of ldmatrix and stmatrix are checked at the lanes 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
 from ptxparse.model import Operand
-from softgpu.engine.emit import loads
-from softgpu.engine.emit.access import READ, SHARED, WRITE, Access, Place, cache_slots, interleaved
+from softgpu.engine.emit import loads, rows
+from softgpu.engine.emit.access import LIMIT_AT, READ, SHARED, WRITE, Access, Place, cache_of, interleaved, joined
 from softgpu.engine.emit.lower import Mask
 from softgpu.engine.emit.memory import address, items
 from softgpu.engine.emit.warp import whole_warp
-from softgpu.engine.ir import WARP, Value, shaped
+from softgpu.engine.ir import WARP, Builder, Value, shaped
 from softgpu.engine.ops import fragments
 from softgpu.engine.shapes import Shape
 
@@ -46,20 +47,23 @@ def ldmatrix(lower: Lower) -> None:
     whole_warp(lower)
     b = lower.builder
     target, source = lower.instruction.operands
-    rows = _rows(lower, address(lower, source, space), count, READ)
-    # The eight rows of a matrix are 16 bytes each, at the addresses that lanes 8 m to 8 m + 7 give.
-    words = loads.load(rows)
-    halves = b.reinterpret(_joined(lower, words), f"<{8 * WARP} x i16>")
-    for register, item in enumerate(items(lower, target, count)):
-        source_of = fragments.ldmatrix_source(count, trans)[register]
-        order = [8 * lane + byte // 2 for pair in source_of for lane, byte in pair]
-        picked = b.shuffle(halves, None, order)
-        lower.write(item, "b32", b.reinterpret(picked, f"<{WARP} x i32>"))
+    access = _rows(lower, address(lower, source, space), count, READ)
 
+    def columns(b: Builder, whole: Value) -> list[Value]:
+        # The eight rows of a matrix are 16 bytes each, at the addresses that lanes 8 m to 8 m + 7 give.
+        halves = b.reinterpret(whole, f"<{8 * WARP} x i16>")
+        found = []
+        for source_of in fragments.ldmatrix_source(count, trans)[:count]:
+            order = [8 * lane + byte // 2 for pair in source_of for lane, byte in pair]
+            found.append(b.reinterpret(b.shuffle(halves, None, order), f"<{WARP} x i32>"))
+        return found
 
-def _joined(lower: Lower, words: list[Value]) -> Value:
-    """Two 64-bit words per lane as one vector, lane by lane."""
-    return interleaved(lower, [lower.builder.splat(word) for word in words])
+    if access.rowwise:
+        words = rows.load(access, f"matrix_x{count}{'_trans' * trans}", [f"<{WARP} x i32>"] * count, columns)
+    else:
+        words = columns(b, interleaved(b, [b.splat(word) for word in loads.load(access)]))
+    for word, item in zip(words, items(lower, target, count), strict=True):
+        lower.write(item, "b32", word)
 
 
 def _move_form(lower: Lower, parts: list[str], opcode: str) -> tuple[int, bool]:
@@ -88,6 +92,16 @@ def stmatrix(lower: Lower) -> None:
     target, source = lower.instruction.operands
     access = _rows(lower, address(lower, target, space), count, WRITE)
     registers = [lower.read(item, "b32", vector=True) for item in items(lower, source, count)]
+    if access.rowwise:
+        rows.store(access, f"matrix_x{count}{'_trans' * trans}", registers,
+                   lambda b, given: interleaved(b, _words(b, given, trans)))
+    else:
+        loads.store(access, _words(b, registers, trans))
+
+
+def _words(b: Builder, registers: Sequence[Value], trans: bool) -> list[Value]:
+    """Two 64-bit words for each lane that gives an address: the row that is to be stored there."""
+    count = len(registers)
     where = fragments.ldmatrix_source(count, trans)
     origin: dict[tuple[int, int], int] = {}
     for register in range(count):
@@ -95,16 +109,12 @@ def stmatrix(lower: Lower) -> None:
             for half in range(2):
                 giver, byte = where[register][lane][half]
                 origin[giver, byte // 2] = 2 * WARP * register + 2 * lane + half
-    whole = registers[0]
-    if count > 1:
-        pairs = [b.shuffle(registers[i], registers[i + 1], list(range(2 * WARP))) for i in range(0, count, 2)]
-        whole = pairs[0] if count == 2 else b.shuffle(pairs[0], pairs[1], list(range(4 * WARP)))
-    halves = b.reinterpret(whole, f"<{2 * WARP * count} x i16>")
+    halves = b.reinterpret(joined(b, list(registers)), f"<{2 * WARP * count} x i16>")
     words = []
     for word in range(2):
         order = [origin.get((lane, 4 * word + k), -1) for lane in _LANES for k in range(4)]
         words.append(b.reinterpret(b.shuffle(halves, None, order), f"<{WARP} x i64>"))
-    loads.store(access, words)
+    return words
 
 
 def movmatrix(lower: Lower) -> None:
@@ -213,11 +223,8 @@ class _Elements:
         space = whole.place.space
         if lower.options.logs and space != SHARED:
             return Value("false", "i1")
-        if space == SHARED:
-            start, size = Value("0", "i64"), b.zext(lower.env("shared_bytes"), "i64")
-        else:
-            start_slot, size_slot = cache_slots(lower, whole.place.root)
-            start, size = lower.load("i64", start_slot), lower.load("i64", size_slot)
+        cache = cache_of(lower, whole.place, 1, 0)  # its limit is the size
+        start, size = lower.load("i64", cache), lower.load("i64", lower.at(cache, LIMIT_AT))
         distance = b.sub(first, start)
         inside = b.and_(b.icmp("ule", extent, size), b.icmp("ule", distance, b.sub(size, extent)))
         together = b.or_(b.sub(first, start), step)

@@ -120,6 +120,11 @@ class Walk:
             self.lower.jump(f"body{target}")
 
     def _at(self, index: int) -> None:
+        """What follows reads and writes for an instruction, from anywhere."""
+        self.lower.present.begin()
+        self._set(index)
+
+    def _set(self, index: int) -> None:
         self.lower.index = index
         self.lower.instruction = self.flow.instructions[index]
 
@@ -132,10 +137,11 @@ class Walk:
         """Emit a block's instructions but a closing jump, wait or exit, which is returned."""
         body = self.flow.blocks[block]
         self.lower.families.clear()
+        self.lower.present.begin()
         self._count_block(block)
         for index in range(body.start, body.end):
             instruction = self.flow.instructions[index]
-            self._at(index)
+            self._set(index)
             closing = index == body.end - 1 and (
                 instruction.opcode in ("bra", "brx", "exit", "$yield") or is_barrier(instruction))
             if closing:
@@ -144,6 +150,7 @@ class Walk:
                     count_lanes(self.lower, {counted_as(instruction): 1}, self.lower.guarded())
                 return instruction
             self.emit_instruction(self.lower)
+            self.lower.present.next()
         return None
 
     def _count_block(self, block: int) -> None:

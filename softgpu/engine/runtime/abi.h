@@ -51,13 +51,28 @@ struct sg_site {
   uint32_t align;       /* bytes that the address must be a multiple of */
   uint8_t space;        /* enum sg_space */
   uint8_t access;       /* enum sg_access */
-  uint16_t reserved;
+  uint16_t word;        /* bytes of an element of a vector access; 0: width */
 };
 
-/* The allocation that a pointer hit last: `start` and `size` in bytes; size 0: nothing yet. */
+/* Where the addresses come from that are compared with a cache. */
+enum sg_origin {
+  SG_ANYWHERE = 0,
+  SG_PARAMETER = 1,    /* a pointer in the parameters, at offset `number` */
+  SG_VARIABLE = 2,     /* variable `number` of sg_kernel.globals */
+  SG_SHARED_MEMORY = 3 /* offsets into shared memory */
+};
+
+/* What addresses are compared with: (address - start), rotated right by `shift` bits, is below `limit` exactly when
+ * `extent` bytes from there are inside and the address is a multiple of 1 << shift. Inside is the allocation that the
+ * pointer of `origin` lies in when the launch starts, and later the one that the run-time found last for this cache.
+ * limit 0: none. */
 struct sg_cache {
   uint64_t start;
-  uint64_t size;
+  uint64_t limit;
+  uint32_t extent; /* at least 1 */
+  uint32_t shift;
+  uint32_t origin; /* enum sg_origin */
+  uint32_t number;
 };
 
 enum sg_point_kind {
@@ -102,8 +117,8 @@ struct sg_helpers {
    * and permission, and replaces it by the host address. If all lanes fall into one global allocation, *cache
    * (when not null) becomes that allocation. */
   int32_t (*resolve)(struct sg_env *env, uint64_t *addresses, uint32_t mask, uint32_t site, struct sg_cache *cache);
-  /* 1. The slow path of a load: resolve, then copy the site's width for each active lane into its place in `values`
-   * (lane * width). With `offsets`, lane l's address is base + offsets[l] and `addresses` is only room for 32; without,
+  /* 1. The slow path of a load: resolve, then copy the site's width for each active lane into `values`: element k of
+   * lane l to (32 k + l) * word. With `offsets`, lane l's address is base + offsets[l] and `addresses` is only room for 32; without,
    * `addresses` holds them. In kernels with SG_LOGS a global access is logged. */
   int32_t (*load)(struct sg_env *env, uint64_t base, const int64_t *offsets, uint64_t *addresses, uint32_t mask,
                   uint32_t site, struct sg_cache *cache, void *values);
@@ -137,6 +152,11 @@ struct sg_helpers {
   /* 13, 14. The copies alone: `width` bytes (1, 2, 4, 8, 16 or 32) for each active lane, from or to host addresses. */
   void (*gather)(struct sg_env *env, const uint64_t *addresses, uint32_t mask, uint32_t width, void *values);
   void (*scatter)(struct sg_env *env, const uint64_t *addresses, uint32_t mask, uint32_t width, void *values);
+  /* 15. cp.async where its fast path does not hold: for each active lane `lengths` bytes from `sources` (global) to
+   * `targets` (shared), and zeros behind them. Five sites in order: the instruction, a read of the whole, the first
+   * byte of a shorter one (with the alignment of the whole), any byte, the write. */
+  int32_t (*copy)(struct sg_env *env, uint64_t *sources, uint64_t *targets, const uint32_t *lengths, uint32_t mask,
+                  uint32_t site, struct sg_cache *cache);
 };
 
 enum sg_undefined {
@@ -156,7 +176,7 @@ struct sg_env {
   uint8_t *shared;                  /*   8 shared memory of the block, shared_bytes of it readable and writable */
   uint8_t *local;                   /*  16 local memory of the warp: lane l has local_stride bytes at l * local_stride */
   const uint64_t *globals;          /*  24 addresses of the module variables of sg_kernel.globals, in that order */
-  struct sg_cache *caches;          /*  32 sg_kernel.cache_count of them, kept across calls */
+  struct sg_cache *caches;          /*  32 the worker's own, sg_kernel.cache_count of them */
   uint64_t *counters;               /*  40 sg_kernel.counter_count of them (SG_COUNTS) */
   const struct sg_helpers *helpers; /*  48 */
   volatile int32_t *stop;           /*  56 not 0: return SG_STOPPED soon; looked at on the way back in loops */
@@ -215,8 +235,9 @@ struct sg_kernel {
   const struct sg_site *sites;       /* 80 */
   const char *const *globals;        /* 88 names of module variables */
   const uint32_t *counter_work;      /* 96 counter_count rows of SG_CLASSES numbers: work of one thread per count */
-  const char *name;                  /* 104 the kernel's name */
-  const char *about;                 /* 112 JSON for people and tests; the run-time does not read it */
+  const struct sg_cache *caches;     /* 104 cache_count of them, with start and limit 0 */
+  const char *name;                  /* 112 the kernel's name */
+  const char *about;                 /* 120 JSON for people and tests; the run-time does not read it */
 };
 
 /* end declarations */

@@ -181,16 +181,19 @@ int no_memory(struct worker *worker);
 int32_t trap_helper(struct sg_env *env, uint32_t mask, uint32_t site, uint32_t code);
 int32_t undefined_helper(struct sg_env *env, uint32_t mask, uint32_t site, uint32_t code);
 
-/* memory.c. `locate` gives the host address of one byte of a lane's memory and the bytes from there to the end of what
+/* memory.c. `caches_begin` gives a worker's caches what its launch starts with. `locate` gives the host address of one byte of a lane's memory and the bytes from there to the end of what
  * it lies in, or NULL. */
+void caches_begin(struct worker *worker);
 int32_t resolve_helper(struct sg_env *env, uint64_t *addresses, uint32_t mask, uint32_t site, struct sg_cache *cache);
-/* access.c: helpers 1 and 12 to 14. */
+/* access.c: helpers 1 and 12 to 15. */
 int32_t load_helper(struct sg_env *env, uint64_t base, const int64_t *offsets, uint64_t *addresses, uint32_t mask,
                     uint32_t site, struct sg_cache *cache, void *values);
 int32_t store_helper(struct sg_env *env, uint64_t base, const int64_t *offsets, uint64_t *addresses, uint32_t mask,
                      uint32_t site, struct sg_cache *cache, void *values);
 void gather_helper(struct sg_env *env, const uint64_t *addresses, uint32_t mask, uint32_t width, void *values);
 void scatter_helper(struct sg_env *env, const uint64_t *addresses, uint32_t mask, uint32_t width, void *values);
+int32_t copy_helper(struct sg_env *env, uint64_t *sources, uint64_t *targets, const uint32_t *lengths, uint32_t mask,
+                    uint32_t site, struct sg_cache *cache);
 int32_t spaces_helper(struct sg_env *env, const uint64_t *addresses, uint32_t mask, uint32_t *constant);
 const uint8_t *locate(struct worker *worker, int lane, uint64_t address, uint64_t *left);
 

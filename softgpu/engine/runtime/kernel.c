@@ -11,13 +11,19 @@ static const char *flaw(const struct sg_kernel *kernel) {
   if (kernel->abi != SG_ABI_VERSION) return "is compiled for another version of the run-time";
   if (!kernel->run || !kernel->name) return "has no code or no name";
   if ((kernel->site_count && !kernel->sites) || (kernel->point_count && !kernel->points) ||
-      (kernel->global_count && !kernel->globals) ||
+      (kernel->global_count && !kernel->globals) || (kernel->cache_count && !kernel->caches) ||
       ((kernel->flags & SG_COUNTS) && kernel->counter_count && !kernel->counter_work))
     return "lacks a table";
   size_t least = sizeof(struct sg_frame) + (size_t)kernel->point_count * sizeof(struct sg_wait);
   if ((kernel->flags & SG_WAITS) && kernel->frame_bytes < least) return "has frames too small for its wait points";
   for (uint32_t i = 0; i < kernel->point_count; i++)
     if (kernel->points[i].kind > SG_MEET) return "has a wait point of an unknown kind";
+  for (uint32_t i = 0; i < kernel->cache_count; i++) {
+    const struct sg_cache *cache = &kernel->caches[i];
+    if (!cache->extent || cache->shift > 15 || cache->origin > SG_SHARED_MEMORY ||
+        (cache->origin == SG_VARIABLE && cache->number >= kernel->global_count))
+      return "has a cache of an unknown kind";
+  }
   return NULL;
 }
 

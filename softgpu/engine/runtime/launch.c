@@ -30,6 +30,7 @@ const struct sg_helpers helpers = {
     .store = store_helper,
     .gather = gather_helper,
     .scatter = scatter_helper,
+    .copy = copy_helper,
 };
 
 static void reset(struct sg_result *result) {

@@ -2,6 +2,7 @@
 #include "internal.h"
 
 #include <stdio.h>
+#include <string.h>
 
 /* The allocation that holds the byte at `address`. A workspace of the launch's own counts as one. */
 static bool find(const struct launch *launch, uint64_t address, struct sg_allocation *found) {
@@ -118,6 +119,13 @@ static int resolve_one(struct worker *worker, const struct sg_site *site, int la
   return 0;
 }
 
+/* See struct sg_cache. A start that is not aligned would make wrong alignments look right, so there is no limit then. */
+static void fill_cache(struct sg_cache *cache, uint64_t start, uint64_t size) {
+  uint64_t unit = 1ull << cache->shift, room = size < cache->extent ? 0 : size - cache->extent + 1;
+  cache->start = start;
+  cache->limit = start & (unit - 1) ? 0 : (room + unit - 1) >> cache->shift;
+}
+
 /* Constant and read-only allocations are cached for the constant space only: a cache may serve a pointer's reads and
  * its writes. */
 int32_t resolve_helper(struct sg_env *env, uint64_t *addresses, uint32_t mask, uint32_t site, struct sg_cache *cache) {
@@ -131,8 +139,24 @@ int32_t resolve_helper(struct sg_env *env, uint64_t *addresses, uint32_t mask, u
     if (left == mask) first = held;
     same = same && held.size && held.start == first.start;
   }
-  if (cache && same && (!first.flags || found->space == SG_CONST)) *cache = (struct sg_cache){first.start, first.size};
+  if (cache && same && (!first.flags || found->space == SG_CONST)) fill_cache(cache, first.start, first.size);
   return 0;
+}
+
+void caches_begin(struct worker *worker) {
+  const struct sg_kernel *kernel = worker->launch->kernel;
+  struct sg_env *env = &worker->env;
+  for (uint32_t i = 0; i < kernel->cache_count; i++) {
+    struct sg_cache *cache = &env->caches[i];
+    struct sg_allocation found;
+    uint64_t pointer = 0;
+    *cache = kernel->caches[i];
+    if (cache->origin == SG_SHARED_MEMORY) fill_cache(cache, 0, env->shared_bytes);
+    if (cache->origin == SG_PARAMETER && cache->number + sizeof pointer <= kernel->param_bytes)
+      memcpy(&pointer, env->params + cache->number, sizeof pointer);
+    if (cache->origin == SG_VARIABLE) pointer = env->globals[cache->number];
+    if (pointer && find(worker->launch, pointer, &found) && !found.flags) fill_cache(cache, found.start, found.size);
+  }
 }
 
 int32_t spaces_helper(struct sg_env *env, const uint64_t *addresses, uint32_t mask, uint32_t *constant) {

@@ -89,7 +89,6 @@ bool worker_begin(struct worker *worker, struct launch *launch) {
     no_memory(worker);
     return false;
   }
-  memset(env->caches, 0, kernel->cache_count * sizeof *env->caches);
   memset(env->counters, 0, kernel->counter_count * sizeof *env->counters);
   env->params = launch->params;
   env->globals = launch->request->globals;
@@ -108,6 +107,7 @@ bool worker_begin(struct worker *worker, struct launch *launch) {
   env->warps = launch->warps;
   env->shared_bytes = launch->shared_bytes;
   env->dynamic_shared = launch->request->dynamic_shared;
+  caches_begin(worker);
   env->local_stride = launch->local_stride;
   return true;
 }

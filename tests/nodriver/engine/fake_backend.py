@@ -28,9 +28,9 @@ def kernel_ir(name: str) -> str:
 define internal i32 @run(ptr %env, i64 %first, i64 %last) #0 {{
   ret i32 0
 }}
-@softgpu_kernel = constant {{ [16 x i32], ptr, ptr, ptr, ptr, ptr, ptr, ptr }} {{
+@softgpu_kernel = constant {{ [16 x i32], ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr }} {{
   [16 x i32] [i32 {0x55504753}, i32 1, {", ".join(["i32 0"] * 14)}],
-  ptr @run, ptr null, ptr null, ptr null, ptr null, ptr @name, ptr null }}, align 8
+  ptr @run, ptr null, ptr null, ptr null, ptr null, ptr null, ptr @name, ptr null }}, align 8
 attributes #0 = {{ {target.attributes} }}
 """
 

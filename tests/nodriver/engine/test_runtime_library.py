@@ -37,10 +37,11 @@ static int32_t run(struct sg_env *env, uint64_t first, uint64_t last) {
   }
   return SG_DONE;
 }
+static const struct sg_cache caches[] = {{.extent = 4, .shift = 2}};
 static const uint32_t work[SG_CLASSES] = {[SG_INTEGER] = 3, [SG_GLOBAL_WRITTEN] = 4};
 __attribute__((visibility("default"))) const struct sg_kernel softgpu_kernel = {
   .magic = SG_MAGIC, .abi = ABI, .flags = SG_COUNTS | SG_LOGS, .param_bytes = 8, .site_count = 1, .cache_count = 1,
-  .counter_count = 1, .run = (void *)run, .sites = sites, .counter_work = work, .name = "number"};
+  .counter_count = 1, .run = (void *)run, .sites = sites, .counter_work = work, .caches = caches, .name = "number"};
 """
 
 
@@ -107,7 +108,7 @@ def test_offsets_are_those_that_the_contract_states(runtime: Runtime) -> None:
 def test_helpers_are_numbered_as_the_contract_states(runtime: Runtime) -> None:
     names = [name for name, _ in runtime.ffi.typeof("struct sg_helpers").fields]
     assert names == ["resolve", "load", "log", "trap", "undefined", "print", "assert_fail", "clock", "timer", "arrive",
-                     "sleep", "spaces", "store", "gather", "scatter"]
+                     "sleep", "spaces", "store", "gather", "scatter", "copy"]
 
 
 def test_only_declared_functions_are_exported(runtime: Runtime) -> None:

@@ -50,7 +50,7 @@ def test_kernel_is_compiled_once_and_loads(home: Home) -> None:
     ptx = f"count {log}".encode()
     path = client.compile(ptx, "first", Options((8, 4, 1), counts=True))
     assert path.parent == home.cache
-    name = ctypes.cast((ctypes.c_uint64 * 15).in_dll(ctypes.CDLL(str(path)), "softgpu_kernel")[13], ctypes.c_char_p)
+    name = ctypes.cast((ctypes.c_uint64 * 16).in_dll(ctypes.CDLL(str(path)), "softgpu_kernel")[14], ctypes.c_char_p)
     assert name.value == b"first"
     assert client.compile(ptx, "first", Options((8, 4, 1), counts=True)) == path
     assert len(await_file(log)) == 1

@@ -60,7 +60,7 @@ static void expect(uint32_t site, uint32_t mask, uint64_t address, int status, c
   request.mask = mask;
   request.site = site;
   request.code = (uint32_t)address;
-  request.cache = (struct sg_cache){1, 2};
+  request.cache = (struct sg_cache){1, 2, .extent = 1};
   if (status == SG_OK)
     run(&test);
   else
@@ -90,7 +90,7 @@ static void test_global(void) {
   char before[120];
   expect(GLOBAL, 8, a, SG_OK, "");
   CHECK(request.addresses[3] == a && request.addresses[2] == ~0ull);
-  CHECK(request.cache.start == a && request.cache.size == 100);
+  CHECK(request.cache.start == a && request.cache.limit == 100);
   expect(GLOBAL, ~0u, a + 96, SG_OK, "");
   expect(WIDE, 1, a + 80, SG_OK, "");
   expect_text(WIDE, a + 96, (snprintf(before, sizeof before, "past the end of the 100 bytes at 0x%llx",
@@ -109,9 +109,9 @@ static void test_global(void) {
   expect_text(GLOBAL, 1ull << 60, "which lies in no memory");
   expect_text(GLOBAL, ~3ull, "which lies in no memory");
   expect(GLOBAL, 1, constant, SG_OK, "");
-  CHECK(request.cache.start == 1 && request.cache.size == 2); /* a cache of a pointer that may be written through */
+  CHECK(request.cache.start == 1 && request.cache.limit == 2); /* a cache of a pointer that may be written through */
   expect(CONST, 1, constant + 60, SG_OK, "");
-  CHECK(request.cache.start == constant && request.cache.size == 64);
+  CHECK(request.cache.start == constant && request.cache.limit == 64);
   expect_text(WRITE, constant, "constant memory cannot be written");
   expect_text(ATOMIC, constant, "constant memory cannot be written");
   expect_text(WRITE, fixed, "which is read-only");
@@ -125,7 +125,7 @@ static void test_spread(void) {
   for (unsigned lane = 0; lane < 32; lane++) request.addresses[lane] = base + (lane == 9 ? 1024 : 256 + lane * 2);
   request.mask = 0x201;
   request.site = GLOBAL;
-  request.cache = (struct sg_cache){1, 2};
+  request.cache = (struct sg_cache){1, 2, .extent = 1};
   run(&test);
   CHECK(request.cache.start == 1);
   request.addresses[9] += 8, request.addresses[30] = 3, request.mask |= 1u << 30;

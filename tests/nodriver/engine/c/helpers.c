@@ -140,18 +140,20 @@ static void test_clean_start(sg_pool *pool) {
   close_test(&test);
 }
 
-/* A launch starts with empty caches, and with zeros behind its parameters, whatever the last one left. */
+/* A launch starts with its own caches, and with zeros behind its parameters, whatever the last one left. */
 static int32_t leftovers(struct sg_env *env, uint64_t first, uint64_t last) {
   (void)first, (void)last;
-  CHECK(env->caches[0].size == 0 && env->caches[1].size == 0);
-  env->caches[0].size = env->caches[1].size = 1;
+  CHECK(env->caches[0].limit == 0 && env->caches[1].limit == 0 && env->caches[1].extent == 8);
+  env->caches[0].limit = env->caches[1].extent = 1;
   for (int i = 4; i < 64; i++) CHECK(env->params[i] == 0 || env->params[0] == 0xFF);
   return SG_DONE;
 }
 
 static void test_leftovers(sg_pool *pool) {
   uint8_t params[40];
-  struct sg_kernel kernel = {HEAD("leftovers", 0), .param_bytes = 40, .cache_count = 2, .run = (void *)leftovers};
+  static const struct sg_cache caches[] = {{.extent = 4, .shift = 2}, {.extent = 8, .origin = SG_PARAMETER, .number = 8}};
+  struct sg_kernel kernel = {HEAD("leftovers", 0), .param_bytes = 40, .cache_count = 2, .caches = caches,
+                             .run = (void *)leftovers};
   memset(params, 0xFF, sizeof params);
   struct test test = open_test(pool, &kernel, 1, 32);
   test.launch.params = params;

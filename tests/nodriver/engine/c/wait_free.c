@@ -22,9 +22,10 @@ static int32_t add_number(struct sg_env *env, uint64_t first, uint64_t last) {
 static const struct sg_site sites[] = {{"st.global.u32", 5, 4, 4, SG_GLOBAL, SG_WRITE, 0}};
 static const uint32_t work[3][SG_CLASSES] = {
     {[SG_INTEGER] = 2, [SG_GLOBAL_WRITTEN] = 4}, {[SG_HALF] = 9}, {[SG_CONTROL] = 1, [SG_INTEGER] = 1}};
+static const struct sg_cache caches[] = {{.extent = 4, .shift = 2}};
 static const struct sg_kernel add_kernel = {HEAD("add_number", SG_COUNTS), .param_bytes = 12, .site_count = 1,
                                             .cache_count = 1, .counter_count = 3, .run = (void *)add_number,
-                                            .sites = sites, .counter_work = work[0]};
+                                            .sites = sites, .counter_work = work[0], .caches = caches};
 
 static void test_every_block_once(sg_pool *pool, uint32_t blocks) {
   uint32_t *out = calloc(blocks, sizeof *out);
