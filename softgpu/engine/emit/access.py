@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from ptxparse.model import Address, Immediate, Register, Symbol
 from softgpu.engine.emit.families import Family, family_of
-from softgpu.engine.emit.lower import Mask
+from softgpu.engine.emit.lower import SCRATCH_BYTES, Mask
 from softgpu.engine.ir import WARP, Builder, Value, bits, lanes, shaped
 from softgpu.engine.shapes import ZEROS, Shape, constant
 from softgpu.engine.webs import Web
@@ -40,6 +40,8 @@ ADDRESSES = f"<{WARP} x i64>"
 LIMIT_AT, CACHE_BYTES = 8, 32
 """Of ``struct sg_cache``; the start comes first."""
 SHARED_ROOT = "shared memory"
+AS_IN_MEMORY = 0xFFFF
+"""``SG_AS_IN_MEMORY``."""
 
 
 @dataclass
@@ -146,7 +148,10 @@ class Access:
         self.lowest = min(offsets)
         self.extent = max(offsets) + self.width - self.lowest
         self.rowwise = self._rowwise()
-        self.site = lower.site(self.width, self.width, place.space, kind, 0 if self.rowwise else self.size)
+        self.image = self._image()
+        word = 0 if self.rowwise else AS_IN_MEMORY if self.image else self.size
+        self.site = lower.site(self.width, self.width, place.space, kind, word)
+        self.instead: Value | None = None
 
     def _groups(self) -> int:
         """How many runs of neighbours the lanes' addresses are, as far as the shape says; 0 when there are too many."""
@@ -158,6 +163,17 @@ class Access:
         if any(offset != lane % shape.group * self.width for lane, offset in enumerate(shape.offsets)):
             return 0
         return WARP // shape.group
+
+    def _image(self) -> bool:
+        """Whether scratch memory can hold all lanes' bytes as they lie in memory, so that the slow path only has to
+        put another pointer in place of the right one."""
+        place = self.place
+        if self.rowwise or not place.scalar or place.short is not None or place.space == LOCAL or (
+                self.extent > SCRATCH_BYTES):
+            return False
+        if place.shape.uniform:
+            return place.space != GENERIC  # which may be a place in local memory for each lane
+        return self.kind == READ or (self.neighbours and self.vectors)
 
     def _rowwise(self) -> bool:
         """Whether each lane's bytes are moved on their own, by a function (``rows.py``): where there is no pattern, and
@@ -316,7 +332,9 @@ class Access:
         return b.resize(base, "i64")
 
     def pointer(self) -> Value:
-        """Host pointer to lane 0's place plus the lowest offset."""
+        """Host pointer to lane 0's place plus the lowest offset; ``instead`` where that is given."""
+        if self.instead is not None:
+            return self.instead
         b = self.lower.builder
         first = self.place.base
         if self.lowest:

@@ -12,7 +12,6 @@ from softgpu.engine.emit import rows
 from softgpu.engine.emit.access import (
     FEW,
     GATHER,
-    GENERIC,
     LOCAL,
     ROW_BYTES,
     SCATTER,
@@ -35,23 +34,42 @@ def load(access: Access) -> list[Value]:
     lower, b = access.lower, access.lower.builder
     if access.rowwise:
         return _load_rows(access)
+    passes = access.passes()
+    if passes is None:
+        return _fast_load(access)
+    if access.image:
+        return _load_image(access, passes)
     fast, slow, done = lower.label("fast"), lower.label("slow"), lower.label("loaded")
-    scalar = access.place.shape.uniform and access.place.space not in (LOCAL, GENERIC)
-    if not access.guard_fast(fast, slow):
-        return _fast_load(access, scalar)
+    lower.branch(passes, fast, slow, likely=True)
     lower.place(fast)
-    quick = _fast_load(access, scalar)
-    if not scalar:
-        quick = [b.splat(value) for value in quick]
+    quick = [b.splat(value) for value in _fast_load(access)]
     lower.jump(done)
     lower.place(slow)
-    careful, status = _slow_load(access, scalar)
+    room = lower.room("values")
+    status = access.moved_slowly(room, True)
+    kind = vector_of(access.element)
+    careful = [lower.load(kind, lower.at(room, k * WARP * access.size), WARP) for k in range(access.count)]
     lower.branch(b.icmp("ne", status, Value("0", "i32")), "stopped", done, likely=False)
     lower.place(done)
     return [
         b.emit(f"phi {x.type} [ {x.ref}, %{fast} ], [ {y.ref}, %{slow} ]", x.type)
         for x, y in zip(quick, careful, strict=True)
     ]
+
+
+def _load_image(access: Access, passes: Value) -> list[Value]:
+    """One load, from memory or from what the slow path put into scratch memory in the same way."""
+    lower, b = access.lower, access.lower.builder
+    slow, done = lower.label("slow"), lower.label("loaded")
+    pointer, before = access.pointer(), lower.present.label
+    lower.branch(passes, done, slow, likely=True)
+    lower.place(slow)
+    room = lower.room("values")
+    status = access.moved_slowly(room, True)
+    lower.branch(b.icmp("ne", status, Value("0", "i32")), "stopped", done, likely=False)
+    lower.place(done)
+    access.instead = b.emit(f"phi ptr [ {pointer.ref}, %{before} ], [ {room.ref}, %{slow} ]", "ptr")
+    return _fast_load(access)
 
 
 def _load_rows(access: Access) -> list[Value]:
@@ -63,25 +81,10 @@ def _load_rows(access: Access) -> list[Value]:
     return rows.load(access, f"{count}x{element}", [vector_of(element)] * count, columns)
 
 
-def _slow_load(access: Access, scalar: bool) -> tuple[list[Value], Value]:
-    """The elements, and the status of the run-time."""
-    lower, b = access.lower, access.lower.builder
-    room = lower.room("values")
-    status = access.moved_slowly(room, True)
-    if scalar:
-        lane = b.zext(b.intrinsic("llvm.cttz", "i32", access.mask.bits, extra=(Value("false", "i1"),)), "i64")
-        lane = b.and_(lane, b.constant(WARP - 1, "i64"))
-        own = lower.at(room, b.mul(lane, b.constant(access.size, "i64")))
-        return [lower.load(f"i{access.element}", lower.at(own, k * WARP * access.size), access.size)
-                for k in range(access.count)], status
-    kind = vector_of(access.element)
-    return [lower.load(kind, lower.at(room, k * WARP * access.size), WARP) for k in range(access.count)], status
-
-
-def _fast_load(access: Access, scalar: bool) -> list[Value]:
+def _fast_load(access: Access) -> list[Value]:
     lower, b = access.lower, access.lower.builder
     kind = f"i{access.element}"
-    if scalar or (access.place.shape.uniform and access.place.space == GENERIC):
+    if access.place.shape.uniform and access.place.space != LOCAL:
         pointer = access.pointer()
         return [lower.load(kind, lower.at(pointer, k * access.size) if k else pointer, access.size)
                 for k in range(access.count)]
@@ -190,10 +193,15 @@ def store(access: Access, values: list[Value]) -> None:
     if access.rowwise:
         rows.store(access, f"{access.count}x{access.element}", values, interleaved)
         return
-    fast, slow, done = lower.label("fast"), lower.label("slow"), lower.label("stored")
-    if not access.guard_fast(fast, slow):
+    passes = access.passes()
+    if passes is None:
         _fast_store(access, values)
         return
+    if access.image:
+        _store_image(access, values, passes)
+        return
+    fast, slow, done = lower.label("fast"), lower.label("slow"), lower.label("stored")
+    lower.branch(passes, fast, slow, likely=True)
     lower.place(fast)
     _fast_store(access, values)
     lower.jump(done)
@@ -201,6 +209,20 @@ def store(access: Access, values: list[Value]) -> None:
     room = lower.room("values")
     for k, value in enumerate(values):
         lower.store(b.splat(value), lower.at(room, k * WARP * access.size), WARP)
+    status = access.moved_slowly(room, False)
+    lower.branch(b.icmp("ne", status, Value("0", "i32")), "stopped", done, likely=False)
+    lower.place(done)
+
+
+def _store_image(access: Access, values: list[Value], passes: Value) -> None:
+    """One store, to memory or to scratch memory, from where the slow path takes it."""
+    lower, b = access.lower, access.lower.builder
+    slow, done = lower.label("slow"), lower.label("stored")
+    room = lower.room("values")
+    access.instead = b.select(passes, access.pointer(), room)
+    _fast_store(access, values)
+    lower.branch(passes, done, slow, likely=True)
+    lower.place(slow)
     status = access.moved_slowly(room, False)
     lower.branch(b.icmp("ne", status, Value("0", "i32")), "stopped", done, likely=False)
     lower.place(done)

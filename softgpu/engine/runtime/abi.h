@@ -51,8 +51,10 @@ struct sg_site {
   uint32_t align;       /* bytes that the address must be a multiple of */
   uint8_t space;        /* enum sg_space */
   uint8_t access;       /* enum sg_access */
-  uint16_t word;        /* bytes of an element of a vector access; 0: width */
+  uint16_t word;        /* how the slow path moves it: see `load` of sg_helpers */
 };
+
+#define SG_AS_IN_MEMORY 0xffff
 
 /* Where the addresses come from that are compared with a cache. */
 enum sg_origin {
@@ -118,7 +120,8 @@ struct sg_helpers {
    * (when not null) becomes that allocation. */
   int32_t (*resolve)(struct sg_env *env, uint64_t *addresses, uint32_t mask, uint32_t site, struct sg_cache *cache);
   /* 1. The slow path of a load: resolve, then copy the site's width for each active lane into `values`: element k of
-   * lane l to (32 k + l) * word. With `offsets`, lane l's address is base + offsets[l] and `addresses` is only room for 32; without,
+   * lane l to (32 k + l) * word; with word 0 all of lane l to l * width; with SG_AS_IN_MEMORY to offsets[l] less the
+   * least of the offsets. With `offsets`, lane l's address is base + offsets[l] and `addresses` is only room for 32; without,
    * `addresses` holds them. In kernels with SG_LOGS a global access is logged. */
   int32_t (*load)(struct sg_env *env, uint64_t base, const int64_t *offsets, uint64_t *addresses, uint32_t mask,
                   uint32_t site, struct sg_cache *cache, void *values);

@@ -34,6 +34,19 @@ void scatter_helper(struct sg_env *env, const uint64_t *addresses, uint32_t mask
   copy(addresses, mask, width, values, false);
 }
 
+/* Lanes' bytes as they lie in memory. */
+static void image(const uint64_t *addresses, const int64_t *offsets, uint32_t left, uint32_t width, uint8_t *values,
+                  bool to_lanes) {
+  int64_t least = offsets[0];
+  for (int lane = 1; lane < SG_WARP; lane++)
+    if (offsets[lane] < least) least = offsets[lane];
+  for (; left; left &= left - 1) {
+    unsigned lane = lowest(left);
+    void *there = (void *)(uintptr_t)addresses[lane], *own = values + (offsets[lane] - least);
+    memcpy(to_lanes ? own : there, to_lanes ? there : own, width);
+  }
+}
+
 static int32_t access(struct sg_env *env, uint64_t base, const int64_t *offsets, uint64_t *addresses, uint32_t mask,
                       uint32_t site, struct sg_cache *cache, void *values, bool to_lanes) {
   const struct sg_kernel *kernel = worker_of(env)->launch->kernel;
@@ -42,6 +55,10 @@ static int32_t access(struct sg_env *env, uint64_t base, const int64_t *offsets,
     for (int lane = 0; lane < SG_WARP; lane++) addresses[lane] = base + (uint64_t)offsets[lane];
   if ((kernel->flags & SG_LOGS) && found->space <= SG_CONST) log_helper(env, addresses, mask, site);
   if (resolve_helper(env, addresses, mask, site, cache)) return -1;
+  if (found->word == SG_AS_IN_MEMORY) {
+    image(addresses, offsets, mask, found->width, values, to_lanes);
+    return 0;
+  }
   uint32_t word = found->word ? found->word : found->width;
   for (uint32_t k = 0; k < found->width / word; k++) {
     copy(addresses, mask, word, (uint8_t *)values + (size_t)k * SG_WARP * word, to_lanes);
