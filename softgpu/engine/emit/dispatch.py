@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import cache
 
-from softgpu.engine.emit import atomic, copies, matrix, memory, moves, simple, warp
+from softgpu.engine.emit import atomic, copies, matrix, memory, moves, pure, simple, warp
 from softgpu.engine.emit.lower import Lower
 from softgpu.engine.emit.walk import count_lanes
 from softgpu.engine.ops import (
@@ -89,7 +89,7 @@ def emit_instruction(lower: Lower) -> None:
     if operation is not None:
         if operation.warp:
             warp.whole_warp(lower)
-        lower.pure(operation)
+        pure.emit(lower, operation)
         return
     emitter = OPCODES.get(instruction.opcode)
     if emitter is None:

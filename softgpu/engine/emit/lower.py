@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from ptxparse.flow import Flow
-from ptxparse.model import FloatImmediate, Immediate, Instruction, Negated, Operand, Pair, Register, Symbol, Vector
+from ptxparse.model import FloatImmediate, Immediate, Instruction, Negated, Operand, Register, Symbol
 from softgpu.engine.analysis import Analysis
 from softgpu.engine.emit.families import Family
-from softgpu.engine.emit.lazy import exact, lazy_webs
+from softgpu.engine.emit.lazy import lazy_webs
 from softgpu.engine.emit.present import Present
 from softgpu.engine.errors import UnsupportedKernel
 from softgpu.engine.flatten import Flat
@@ -515,88 +515,6 @@ class Lower:
         """Host address of each lane's local memory, as ``<32 x i64>``."""
         return Value("%local_bases", f"<{WARP} x i64>")
 
-    # Pure instructions.
-
-    def pure(self, operation: Operation) -> None:
-        """Emit an instruction of the tables."""
-        operands = self.instruction.operands
-        targets: list[Operand] = []
-        first = operands[0]
-        results = [r for r in operation.results if r != "cc"]
-        if isinstance(first, Pair):
-            targets = [first.first, first.second]
-        elif isinstance(first, Vector) and operation.warp:
-            targets = list(first.items)
-        else:
-            targets = [first]
-        given: list[Operand] = []
-        for operand in operands[1:]:
-            given += operand.items if isinstance(operand, Vector) and operation.warp else [operand]
-        needed = [s for s in operation.sources if s != "cc"]
-        if len(given) != len(needed) or len(targets) > len(results) or (len(results) > 1 and operation.warp and
-                                                                         len(targets) != len(results)):
-            self.fail(f"{len(operands)} operands")
-        wide = self.instruction.opcode in ("cvt",)
-        webs = [self.webs.defined[self.index].get(t.name) for t in targets if isinstance(t, Register) and t.name != "_"]
-        carry = self.webs.defined[self.index].get("%cc")
-        every = [w for w in (*webs, carry) if w is not None]
-        scalar = bool(every) and all(self.scalar_web(w) for w in every) and not operation.warp
-        if scalar:
-            kinds = [self.operand_shape(o, t).scalar for o, t in zip(given, needed, strict=True) if t != "imm"]
-            scalar = all(kinds)
-        values: list[object] = []
-        position = 0
-        for kind in operation.sources:
-            if kind == "cc":
-                values.append(self._carry_in(not scalar))
-                continue
-            operand = given[position]
-            position += 1
-            if kind == "imm":
-                if not isinstance(operand, Immediate):
-                    self.fail(f"operand {operand!r} must be a constant")
-                values.append(operand.value)
-                continue
-            values.append(self.read(operand, kind, vector=not scalar, wide=wide, observe=self._observes(operation)))
-        produced = operation.emit(self.builder, *values)
-        outputs = list(produced) if isinstance(produced, tuple) and not isinstance(produced, Value) else [produced]
-        place = 0
-        for kind, value in zip(operation.results, outputs, strict=True):
-            if kind == "cc":
-                if carry is not None:
-                    self.write_web(carry, "cc", value)
-                continue
-            if place < len(targets):
-                target = targets[place]
-                place += 1
-                if isinstance(target, Register) and target.name != "_":
-                    self._write_pure(target, kind, value, operation, wide)
-                elif not isinstance(target, Register):
-                    self.fail(f"destination {target!r} is not a register")
-
-    def _write_pure(self, target: Register, kind: str, value: Value, operation: Operation, wide: bool) -> None:
-        web = self.webs.defined[self.index].get(target.name)
-        if web is None:
-            self.fail(f"{target.name} is not a declared register")
-        if not exact(operation) and kind == "f32" and web.number not in self.lazy:
-            value = self.canonical(value)
-        self.write_web(web, kind, value, wide)
-
-    def _observes(self, operation: Operation) -> bool:
-        """Whether an instruction's result depends on which NaN an operand is."""
-        if self.instruction.opcode == "cvt" and operation.results[0] == "f64":
-            return True  # the NaN's bits are carried over
-        if not exact(operation):
-            return False
-        numbers = operation.sources[0] in ("f32", "f64")
-        return not (numbers and self.instruction.opcode in ("setp", "set", "cvt", "ex2", "lg2", "sin", "cos"))
-
-    def _carry_in(self, vector: bool) -> Value:
-        web = self.used_web("%cc")
-        if web is None:
-            self.fail("no carry to add")
-        value = self.value_of(web)
-        return self.builder.splat(value) if vector else value
 
 def _converted(pattern: int, width: int, want: int) -> int:
     """A floating-point constant in another width (decimal constants are 64 bits wide)."""
