@@ -28,6 +28,7 @@ reference corpus run as fast with the short list, which takes a third to a tenth
 def _llvm_target() -> llvm.Target:
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
+    llvm.initialize_native_asmparser()  # of instructions that have no other name in IR
     return llvm.Target.from_triple(TRIPLE)
 
 

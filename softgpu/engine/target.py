@@ -60,7 +60,8 @@ class Target:
         pairs = {"target-cpu": self.base, "tune-cpu": self.tune, "prefer-vector-width": str(self.vector_bits),
                  "min-legal-vector-width": str(self.vector_bits), "target-features": self.feature_text,
                  "no-builtins": ""}
-        return " ".join(["nounwind", *[f'"{key}"="{text}"' if text else f'"{key}"' for key, text in pairs.items()]])
+        flags = "nounwind noimplicitfloat"
+        return " ".join([flags, *[f'"{key}"="{text}"' if text else f'"{key}"' for key, text in pairs.items()]])
 
     @property
     def header(self) -> str:

@@ -147,6 +147,7 @@ class Access:
         self.offsets = offsets
         self.lowest = min(offsets)
         self.extent = max(offsets) + self.width - self.lowest
+        self.guessable = self._guessable()
         self.rowwise = self._rowwise()
         self.image = self._image()
         word = 0 if self.rowwise else AS_IN_MEMORY if self.image else self.size
@@ -180,8 +181,34 @@ class Access:
         where they are too many or too few for gather and scatter, or the machine has no such instruction."""
         if self.place.space in (LOCAL, PARAM) or self._patterned():
             return False
-        fits = self.size >= 4 and self.width <= 8
-        return not fits or bool(self.kind & WRITE and not self.lower.target.has("avx512f"))
+        if self.guessable:
+            return True
+        easy = self.lower.target.has("avx512f") or (self.kind == READ and self.mask.full)
+        return not (easy and self.size >= 4 and self.width <= 8)
+
+    def _guessable(self) -> bool:
+        """Whether the shape says nothing about the lanes' places, so that they may well follow each other; not worth
+        its instructions where gather and scatter are fast."""
+        if self.lower.target.has("avx512f"):
+            return False
+        unknown = not self.place.scalar and self.place.shape.group == 1 and self.place.space not in (LOCAL, PARAM)
+        return unknown and self.vectors and not self._always_slow()
+
+    def guess(self) -> tuple[Access, Value] | None:
+        """The access as it is where the lanes' places turn out to follow each other, and whether they do and are
+        inside. None where the shape says something about them: then it says what else they are."""
+        if not self.guessable:
+            return None
+        lower, b, place = self.lower, self.lower.builder, self.place
+        base = place.base if self.mask.full else b.emit(f"freeze {place.base.type} {place.base.ref}", place.base.type)
+        offsets = tuple([self.width * lane for lane in range(WARP)])
+        first = b.extract(base, 0)
+        strays = b.mask_bits(b.icmp("ne", base, b.add(b.splat(first), b.vector(offsets, f"i{bits(base.type)}"))))
+        if not self.mask.full:
+            strays = b.and_(strays, self.mask.bits)
+        near = Access(lower, Place(place.space, b.resize(first, "i64"), Shape(WARP, offsets), place.root),
+                      self.element, self.count, self.kind, self.mask)
+        return near, b.and_(near._compare(False), b.icmp("eq", strays, Value("0", "i32")))
 
     def _patterned(self) -> bool:
         """Whether few vectors hold all lanes' bytes, as far as the shape says."""
@@ -220,14 +247,18 @@ class Access:
 
     def passes(self) -> Value | None:
         """An i1 that is true when the fast path may be taken; None when that is known."""
-        lower, space = self.lower, self.place.space
-        if lower.options.logs and space in (GLOBAL, CONST, GENERIC):
+        space = self.place.space
+        if self._always_slow():
             return Value("false", "i1")
         if self.place.scalar and any(o % self.width for o in self.offsets):
             return Value("false", "i1")
         if space in (SHARED, PARAM, LOCAL):
             return self._in_space()
         return self._compare(False)
+
+    def _always_slow(self) -> bool:
+        """Whether the run-time has to see every access."""
+        return self.lower.options.logs and self._is_global()
 
     def _in_space(self) -> Value | None:
         lower, place = self.lower, self.place
@@ -373,7 +404,7 @@ class Access:
         lower = self.lower
         room = lower.room("addresses", 8 * WARP)
         lower.store(self.addresses(), room, 64)
-        if lower.options.logs and self._is_global():
+        if self._always_slow():
             lower.helper(LOG, "void", room, self.mask.bits, self.site)
         lower.checked_helper(RESOLVE, room, self.mask.bits, self.site, self.cache())
         return room

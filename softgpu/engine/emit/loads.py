@@ -12,6 +12,7 @@ from softgpu.engine.emit import rows
 from softgpu.engine.emit.access import (
     FEW,
     GATHER,
+    GLOBAL,
     LOCAL,
     ROW_BYTES,
     SCATTER,
@@ -28,9 +29,38 @@ from softgpu.engine.ir import WARP, Builder, Value, lanes
 if TYPE_CHECKING:
     from softgpu.engine.emit.lower import Lower
 
+ROUNDS_AHEAD = 4
+"""How many rounds of a loop ahead loads are announced: steps are often multiples of what a cache divides addresses by,
+so that more of them would displace each other from the few lines of one set."""
+CACHE_LINE, LINES_AHEAD = 64, 4
+
+
 def load(access: Access) -> list[Value]:
     """The elements, as integers: scalars when all lanes read one place, else vectors. One generic address may be a
     place in local memory for each lane."""
+    lower, b = access.lower, access.lower.builder
+    guess = access.guess()
+    if guess is None:
+        return _load(access)
+    near, good = guess
+    fast, slow, done = lower.label("near"), lower.label("far"), lower.label("loaded")
+    lower.branch(good, fast, slow, likely=True)
+    lower.place(fast)
+    quick = _fast_load(near)
+    lower.jump(done)
+    lower.place(slow)
+    careful = _load(access)
+    end = lower.present.label
+    lower.jump(done)
+    lower.place(done)
+    return [
+        b.emit(f"phi {x.type} [ {x.ref}, %{fast} ], [ {y.ref}, %{end} ]", x.type)
+        for x, y in zip(quick, careful, strict=True)
+    ]
+
+
+def _load(access: Access) -> list[Value]:
+    """As far as the shape says."""
     lower, b = access.lower, access.lower.builder
     if access.rowwise:
         return _load_rows(access)
@@ -61,6 +91,8 @@ def _load_image(access: Access, passes: Value) -> list[Value]:
     """One load, from memory or from what the slow path put into scratch memory in the same way."""
     lower, b = access.lower, access.lower.builder
     slow, done = lower.label("slow"), lower.label("loaded")
+    if access.neighbours and access.place.space == GLOBAL and lower.in_loop():
+        _prefetch(access)
     pointer, before = access.pointer(), lower.present.label
     lower.branch(passes, done, slow, likely=True)
     lower.place(slow)
@@ -70,6 +102,24 @@ def _load_image(access: Access, passes: Value) -> list[Value]:
     lower.place(done)
     access.instead = b.emit(f"phi ptr [ {pointer.ref}, %{before} ], [ {room.ref}, %{slow} ]", "ptr")
     return _fast_load(access)
+
+
+def _prefetch(access: Access) -> None:
+    """Ask for what the loop will read some rounds later, if it goes on in the same steps. Threads of a GPU's loop read
+    far from where they read before, since all others read in between, and the CPU's own prefetcher does not see such
+    steps. Asking for an address that does not exist does nothing."""
+    lower, b = access.lower, access.lower.builder
+    slot = Value(b.fresh("before"), "ptr")
+    lower.entry += [f"  {slot.ref} = alloca i64", f"  store i64 0, ptr {slot.ref}"]
+    base = access.place.base
+    step = b.sub(base, lower.load("i64", slot))
+    lower.store(base, slot)
+    ahead = b.add(base, b.mul(step, b.constant(ROUNDS_AHEAD, "i64")))
+    b.declarations.setdefault("llvm.prefetch.p0", "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
+    for offset in range(0, min(access.extent, LINES_AHEAD * CACHE_LINE), CACHE_LINE):
+        at = b.add(ahead, b.constant(access.lowest + offset, "i64")) if access.lowest + offset else ahead
+        line = b.emit(f"inttoptr i64 {at.ref} to ptr", "ptr")
+        b.line(f"  call void @llvm.prefetch.p0(ptr {line.ref}, i32 0, i32 3, i32 1)")
 
 
 def _load_rows(access: Access) -> list[Value]:
@@ -189,6 +239,25 @@ def gathered(lower: Lower, pointers: Value, element: int, align: int, mask: Mask
 def store(access: Access, values: list[Value]) -> None:
     """Store integers: scalars where all lanes store the same, else vectors. Of lanes that store to one place the last
     one wins."""
+    lower = access.lower
+    guess = access.guess()
+    if guess is None:
+        _store(access, values)
+        return
+    near, good = guess
+    fast, slow, done = lower.label("near"), lower.label("far"), lower.label("stored")
+    lower.branch(good, fast, slow, likely=True)
+    lower.place(fast)
+    _fast_store(near, values)
+    lower.jump(done)
+    lower.place(slow)
+    _store(access, values)
+    lower.jump(done)
+    lower.place(done)
+
+
+def _store(access: Access, values: list[Value]) -> None:
+    """As far as the shape says."""
     lower, b = access.lower, access.lower.builder
     if access.rowwise:
         rows.store(access, f"{access.count}x{access.element}", values, interleaved)
@@ -297,10 +366,23 @@ def _store_vector(access: Access, whole: Value, pointer: Value, active: Value | 
     if active is None:
         lower.store(whole, pointer, access.size)
         return
+    part, done = lower.label("part"), lower.label("written")
+    slow_masks = not lower.target.has("avx512f")  # some CPUs take ten times as long for them, even for full ones
+    if slow_masks:
+        whole_too = lower.label("whole")
+        full = b.icmp("eq", access.mask.bits, Value("-1", "i32"))
+        lower.branch(full, whole_too, part, likely=True)
+        lower.place(whole_too)
+        lower.store(whole, pointer, access.size)
+        lower.jump(done)
+        lower.place(part)
     name = f"llvm.masked.store.v{lanes(whole.type)}i{access.element}.p0"
     b.declarations.setdefault(name, f"declare void @{name}({whole.type}, ptr, {active.type})")
     b.line(f"  call void @{name}({whole.type} {whole.ref}, ptr align {access.size} {pointer.ref}, "
            f"{active.type} {active.ref})")
+    if slow_masks:
+        lower.jump(done)
+        lower.place(done)
 
 
 def _scatter(access: Access, values: list[Value]) -> None:

@@ -186,6 +186,10 @@ class Lower:
     def jump(self, label: str) -> None:
         self.builder.line(f"  br label %{label}")
 
+    def in_loop(self) -> bool:
+        """Whether the present instruction may be executed more than once by a thread, calls aside."""
+        return self.flow.loop_of[self.analysis.block_of[self.index]] != -1
+
     # Masks.
 
     def mask_lanes(self, mask: Mask | None = None) -> Value:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from softgpu.engine.emit.access import (
     ADDRESSES,
@@ -24,10 +23,7 @@ from softgpu.engine.emit.access import (
     rotated,
 )
 from softgpu.engine.emit.lower import ENV
-from softgpu.engine.ir import WARP, Builder, Value, shaped
-
-if TYPE_CHECKING:
-    pass
+from softgpu.engine.ir import WARP, Builder, Value, lanes, shaped
 
 Columns = Callable[[Builder, Value], list[Value]]
 Rows = Callable[[Builder, Sequence[Value]], Value]
@@ -173,6 +169,41 @@ def places(inner: Builder, room: Value, space: int, width: int) -> Places:
     return Places(inner, room, _field(inner, "shared") if space == SHARED else None, width)
 
 
+RUN = 8
+"""Lanes of a run. Threads at neighbouring places are often fewer than a warp: tiles of 8 or 16 columns, or two parts of
+a warp of which one is a round of a loop behind the other."""
+
+
+def _runs(inner: Builder, addresses: Value, space: int, width: int, whole_only: bool, otherwise: str,
+          ) -> tuple[Value, list[str]]:
+    """Whether each run of lanes is at neighbouring places inside, or not active; and pointers to the first ones, to
+    ``otherwise`` for runs that are not active. ``whole_only``: no run may be active in part."""
+    start = inner.emit(f"load i64, ptr {_CACHE.ref}", "i64")
+    at = inner.emit(f"getelementptr i8, ptr {_CACHE.ref}, i64 {LIMIT_AT}", "ptr")
+    limit = inner.emit(f"load i64, ptr {at.ref}", "i64")
+    limit = inner.intrinsic("llvm.usub.sat", "i64", limit, inner.constant(RUN - 1, "i64"))
+    offsets = inner.vector([lane % RUN * width for lane in range(WARP)], "i64")
+    firsts = inner.shuffle(addresses, None, [lane // RUN * RUN for lane in range(WARP)])
+    strays = inner.and_(_MASK, inner.mask_bits(inner.icmp("ne", addresses, inner.add(firsts, offsets))))
+    good = inner.icmp("eq", strays, Value("0", "i32"))
+    base = _field(inner, "shared") if space == SHARED else None
+    pointers = []
+    for lane in range(0, WARP, RUN):
+        first = inner.extract(addresses, lane)
+        distance = rotated(inner, inner.sub(first, start), width.bit_length() - 1)
+        every = inner.constant(((1 << RUN) - 1) << lane, "i32")
+        active = inner.and_(_MASK, every)
+        none = inner.icmp("eq", active, Value("0", "i32"))
+        fits = inner.icmp("ult", distance, limit)
+        if whole_only:
+            fits = inner.and_(fits, inner.icmp("eq", active, every))
+        good = inner.and_(good, inner.or_(fits, none))
+        pointer = inner.emit(f"inttoptr i64 {first.ref} to ptr", "ptr") if base is None else (
+            inner.emit(f"getelementptr i8, ptr {base.ref}, i64 {first.ref}", "ptr"))
+        pointers.append(inner.select(none, Value(otherwise, "ptr"), pointer).ref)
+    return good, pointers
+
+
 def frozen_addresses(inner: Builder, room: Value) -> Value:
     """All lanes' addresses; lanes that are not active may hold anything."""
     loaded = inner.emit(f"load {ADDRESSES}, ptr {room.ref}, align 64", ADDRESSES)
@@ -180,9 +211,9 @@ def frozen_addresses(inner: Builder, room: Value) -> Value:
 
 
 def zero_row(inner: Builder) -> str:
-    """A place that lanes which read nothing read."""
+    """A place that lanes which read nothing read, room for a run of them."""
     inner.helpers.setdefault("softgpu_zero_row",
-                             "@softgpu_zero_row = internal constant [32 x i8] zeroinitializer, align 64")
+                             "@softgpu_zero_row = internal constant [256 x i8] zeroinitializer, align 64")
     return "@softgpu_zero_row"
 
 
@@ -215,6 +246,15 @@ def whole_text(builder: Builder, inner: Builder, head: str) -> str:
 def _read(inner: Builder, space: int, width: int, logs: bool, result: str, columns: Columns) -> None:
     values = begin(inner, width)
     addresses = frozen_addresses(inner, _ROOM)
+    near, pointers = _runs(inner, addresses, space, width, False, zero_row(inner))
+    if logs:
+        near = Value("false", "i1")
+    inner.line(f"  br i1 {near.ref}, label %runs, label %apart")
+    inner.line("runs:")
+    run = row_type(width, RUN)
+    together = joined(inner, [inner.emit(f"load {run}, ptr {pointer}, align {width}", run) for pointer in pointers])
+    inner.line("  br label %done")
+    inner.line("apart:")
     divide(inner, outside(inner, addresses, width, _MASK, _CACHE), logs)
     inner.line("fast:")
     spare(inner, addresses, space, _MASK, zero_row(inner), _ROOM)
@@ -227,8 +267,9 @@ def _read(inner: Builder, space: int, width: int, logs: bool, result: str, colum
     careful = inner.emit(f"load {quick.type}, ptr {values.ref}, align 64", quick.type)
     inner.line("  br label %done")
     inner.line("done:")
-    whole = inner.emit(f"phi {quick.type} [ {quick.ref}, %moved ], [ {careful.ref}, %slow ]", quick.type)
-    stopped = inner.emit(f"phi i32 [ 0, %moved ], [ {status.ref}, %slow ]", "i32")
+    whole = inner.emit(f"phi {quick.type} [ {together.ref}, %runs ], [ {quick.ref}, %moved ], "
+                       f"[ {careful.ref}, %slow ]", quick.type)
+    stopped = inner.emit(f"phi i32 [ 0, %runs ], [ 0, %moved ], [ {status.ref}, %slow ]", "i32")
     answer = Value("poison", result)
     for index, value in enumerate([*columns(inner, whole), stopped]):
         answer = inner.emit(f"insertvalue {result} {answer.ref}, {value.type} {value.ref}, {index}", result)
@@ -239,6 +280,17 @@ def _write(inner: Builder, space: int, width: int, logs: bool, registers: Sequen
     values = begin(inner, width)
     whole = inner.reinterpret(rows(inner, registers), row_type(width, WARP))
     addresses = frozen_addresses(inner, _ROOM)
+    near, pointers = _runs(inner, addresses, space, width, True, values.ref)
+    if logs:
+        near = Value("false", "i1")
+    inner.line(f"  br i1 {near.ref}, label %runs, label %apart")
+    inner.line("runs:")
+    words = lanes(whole.type) // len(pointers)
+    for number, pointer in enumerate(pointers):
+        run = inner.shuffle(whole, None, list(range(number * words, (number + 1) * words)))
+        inner.line(f"  store {run.type} {run.ref}, ptr {pointer}, align {width}")
+    inner.line("  ret i32 0")
+    inner.line("apart:")
     divide(inner, outside(inner, addresses, width, _MASK, _CACHE), logs)
     inner.line("fast:")
     spare(inner, addresses, space, _MASK, values.ref, _ROOM)

@@ -7,9 +7,9 @@ down is rounding up of the mirrored operation, which also gives zero sums their 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from softgpu.engine.ir import Builder, Value, element, lanes
+from softgpu.engine.ir import Builder, Value, bits, element, lanes
 from softgpu.engine.ops.fused import directed_fma
 from softgpu.engine.ops.rounding import directed, ordered_sum_error, two_sum_error, wide
 
@@ -107,31 +107,81 @@ def _sqrt(b: Builder, mode: str, x: Value) -> Value:
     return directed(b, root, b.fma(_negate(b, lifted), lifted, _scaled(b, tiny, x, 2)), mode)
 
 
-_ROUNDING_BITS = {"rm": 9, "rp": 10, "rz": 11}
-"""The rounding operand of AVX-512 instructions, exceptions suppressed (Intel SDM, volume 2, "Embedded Rounding")."""
 _INSTRUCTIONS = {"add": "add", "sub": "sub", "mul": "mul", "fma": "vfmadd", "mad": "vfmadd", "div": "div",
                  "rcp": "div", "sqrt": "sqrt"}
+_ROUNDING_BITS = {"rm": 9, "rp": 10, "rz": 11}
+"""The rounding operand of AVX-512 instructions, exceptions suppressed (Intel SDM, volume 2, "Embedded Rounding")."""
+_MXCSR = {"rn": 0x1F80, "rm": 0x3F80, "rp": 0x5F80, "rz": 0x7F80}
+"""The control register with all exceptions masked (Intel SDM, volume 1, "MXCSR Control and Status Register")."""
+_AT_ONCE = 4
+"""Vectors for one change of the control register: with three operands each they still find registers."""
 
 
 def by_instruction(b: Builder, family: str, mode: str, *operands: Value) -> Value | None:
-    """A whole warp's operation by instructions that round as they are told; None where the machine has none."""
+    """A whole warp's operation by the machine's instructions; None for other numbers of lanes."""
     count = lanes(operands[0].type)
-    kind = element(operands[0].type)
-    width, suffix = (16, "ps") if kind == "float" else (8, "pd")
-    if not b.wide_registers or not count or count % width:
+    size = 512 if b.wide_registers else 256
+    width = size // bits(operands[0].type)
+    if not count or count % width:
         return None
     if family == "rcp":
         operands = (b.like(1.0, operands[0]), *operands)
-    part = f"<{width} x {kind}>"
-    name = f"llvm.x86.avx512.{_INSTRUCTIONS[family]}.{suffix}.512"
-    parts = []
-    for start in range(0, count, width):
-        chosen = [b.shuffle(x, None, list(range(start, start + width))) for x in operands]
-        parts.append(b.call(name, part, *chosen, b.constant(_ROUNDING_BITS[mode], "i32")))
+    pieces = [[b.shuffle(x, None, list(range(start, start + width))) for x in operands]
+              for start in range(0, count, width)]
+    if b.wide_registers:
+        parts = [_with_operand(b, family, mode, piece) for piece in pieces]
+    else:
+        parts = [part for k in range(0, len(pieces), _AT_ONCE)
+                 for part in _with_register(b, family, mode, pieces[k : k + _AT_ONCE])]
     while len(parts) > 1:
-        size = 2 * lanes(parts[0].type)
-        parts = [b.shuffle(parts[i], parts[i + 1], list(range(size))) for i in range(0, len(parts), 2)]
+        both = 2 * lanes(parts[0].type)
+        parts = [b.shuffle(parts[i], parts[i + 1], list(range(both))) for i in range(0, len(parts), 2)]
     return parts[0]
+
+
+def _suffix(piece: Sequence[Value]) -> str:
+    return "ps" if element(piece[0].type) == "float" else "pd"
+
+
+def _with_operand(b: Builder, family: str, mode: str, piece: Sequence[Value]) -> Value:
+    """By an instruction that is told how to round."""
+    name = f"llvm.x86.avx512.{_INSTRUCTIONS[family]}.{_suffix(piece)}.512"
+    return b.call(name, piece[0].type, *piece, b.constant(_ROUNDING_BITS[mode], "i32"))
+
+
+def _with_register(b: Builder, family: str, mode: str, pieces: Sequence[Sequence[Value]]) -> list[Value]:
+    """By instructions between two changes of the control register, all in one piece of assembly: LLVM may move whatever
+    it knows to be arithmetic."""
+    count, operands = len(pieces), len(pieces[0])
+    text, suffix = [], _suffix(pieces[0])
+    fused = operands == 3
+    # Operands are numbered: the results, then all first operands, all second ones, all third ones, and the modes.
+    for k in range(count):
+        first, second, third = count + k, 2 * count + k, 3 * count + k
+        if fused:  # the first operand is where the result will be
+            text.append(f"vfmadd213{suffix} ${third}, ${second}, ${k}")
+        elif operands == 2:
+            text.append(f"v{_INSTRUCTIONS[family]}{suffix} ${second}, ${first}, ${k}")
+        else:
+            text.append(f"v{_INSTRUCTIONS[family]}{suffix} ${first}, ${k}")
+    modes = [_control_word(b, mode), _control_word(b, "rn")]
+    at = (operands + 1) * count
+    whole = "\\0A".join([f"vldmxcsr ${at}", *text, f"vldmxcsr ${at + 1}"])
+    inputs = [str(k) if fused else "x" for k in range(count)] + ["x"] * (operands - 1) * count
+    constraints = ",".join(["=&x"] * count + inputs + ["*m", "*m"])
+    given = [pieces[k][operand] for operand in range(operands) for k in range(count)]
+    type_ = given[0].type
+    result = f"{{{', '.join([type_] * count)}}}" if count > 1 else type_
+    taken = ", ".join([*[f"{v.type} {v.ref}" for v in given], *[f"ptr elementtype(i32) {word}" for word in modes]])
+    found = b.emit(f'call {result} asm "{whole}", "{constraints}"({taken})', result)
+    return [b.emit(f"extractvalue {result} {found.ref}, {k}", type_) for k in range(count)] if count > 1 else [found]
+
+
+def _control_word(b: Builder, mode: str) -> str:
+    """A constant in memory, from where alone the control register can be loaded."""
+    name = f"softgpu_mxcsr_{mode}"
+    b.helpers.setdefault(name, f"@{name} = internal constant i32 {_MXCSR[mode]}, align 4")
+    return f"@{name}"
 
 
 DIRECTED: dict[str, Callable[..., Value]] = {

@@ -5,7 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <xmmintrin.h>
 
+static const unsigned MXCSR = 0x1f80; /* all exceptions masked, round to nearest, no flushing */
 static const uint64_t DEADLINE_MS = 600000;
 static const uint64_t LONGEST_MS = 1ull << 40; /* what still fits into nanoseconds */
 static const uint64_t MEMORY_LIMIT = 1ull << 30;
@@ -151,12 +153,17 @@ static void count_work(const struct sg_kernel *kernel, struct sg_result *result)
   }
 }
 
+/* Kernels round to nearest and keep subnormal numbers, whatever mode the host program has set for its threads, and
+   whatever those that it started have inherited. */
 void work_on(struct worker *worker, struct launch *launch) {
   if (!worker_begin(worker, launch)) return;
+  unsigned before = _mm_getcsr();
+  _mm_setcsr(MXCSR);
   if (launch->kernel->flags & SG_WAITS)
     run_residents(worker);
   else
     run_blocks(worker);
+  _mm_setcsr(before);
   worker_end(worker);
 }
 
