@@ -6,6 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from softgpu.engine import cache, compiler
+from softgpu.engine.target import TARGETS, Target, host_target
 from tessera.environment import CACHE
 
 
@@ -17,3 +19,12 @@ def session_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(CACHE.name, str(folder))
         yield
+
+
+@pytest.fixture(params=sorted({host_target(), TARGETS[-1]}, key=TARGETS.index), ids=lambda target: target.name)
+def level(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Target:
+    """Kernels of the test are compiled for this machine as it is, and as one without AVX-512."""
+    target: Target = request.param
+    for module in (cache, compiler):
+        monkeypatch.setattr(module, "host_target", lambda: target)
+    return target

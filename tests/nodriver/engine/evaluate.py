@@ -51,6 +51,7 @@ class Form:
 def _initialized() -> None:
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
+    llvm.initialize_native_asmparser()
 
 
 def runs_here(cpu: str) -> bool:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
 import struct
+import subprocess
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +14,7 @@ import pytest
 from softgpu import engine
 from tests.nodriver.engine.tiny import run, same, text_of
 from tests.small_kernels import REGISTERS
+from tools import native
 
 HEADER = ".version 8.7\n.target sm_90a\n.address_size 64\n"
 INDEX = "mov.u32 %r0, %ctaid.x; mov.u32 %r1, %ntid.x; mov.u32 %r2, %tid.x; mad.lo.u32 %r0, %r0, %r1, %r2;\n"
@@ -329,3 +333,35 @@ def test_integers_of_known_shape_read_as_floats(name: str, any_block: bool) -> N
     store = " mul.wide.u32 %rd1, %r0, 4; add.u64 %rd1, %a, %rd1; st.global.u32 [%rd1], %r9;"
     body = INDEX + REINTERPRETED[name] + store
     same(text_of(body), 2, 50, np.zeros(100, np.uint32), any_block=any_block)
+
+
+MODES = """
+#include <xmmintrin.h>
+unsigned modes(void) { return _mm_getcsr(); }
+void set_modes(unsigned value) { _mm_setcsr(value); }
+"""
+FLUSHING, DOWNWARD = 0x8040, 0x2000
+"""Bits of MXCSR: subnormal operands and results are zero; rounding down."""
+
+
+def test_the_host_programs_floating_point_modes_do_not_matter(tmp_path: Path) -> None:
+    """A library that was built with -ffast-math sets them for the thread that loads it, and so for all it starts."""
+    source, made = tmp_path / "modes.c", tmp_path / "modes.so"
+    source.write_text(MODES)
+    subprocess.run([native.compiler(), "-shared", "-fPIC", source, "-o", made], check=True, timeout=60)
+    library = ctypes.CDLL(str(made))
+    start = np.full(1 << 16, 1e-38, np.float32)
+    start[::2] = 1 + 2**-23
+    expected, found = start.copy(), start.copy()
+    factor = np.float32(0.7)  # 1e-38 * 0.7 is subnormal, (1 + 2**-23) * 0.7 must be rounded
+    run(SCALE, 512, 128, expected, factor, len(expected))
+    assert (expected == start * factor).all() and expected[1] != 0
+    before = library.modes()
+    library.set_modes(before | FLUSHING | DOWNWARD)
+    try:
+        run(SCALE, 512, 128, found, factor, len(found), pool=engine.Pool(2))
+        after = library.modes()
+    finally:
+        library.set_modes(before)
+    assert (found.view(np.uint32) == expected.view(np.uint32)).all()
+    assert after & ~0x3F == before & ~0x3F | FLUSHING | DOWNWARD
