@@ -54,8 +54,10 @@ class Target:
     def attributes(self) -> str:
         """Attributes of every function of a kernel's module, as they stand in ``attributes #0 = { ... }``.
 
-        ``nounwind`` without ``uwtable`` leaves unwind tables out. The preferred width is said because LLVM otherwise
-        splits 512-bit vectors on the CPUs where those once lowered the clock.
+        ``nounwind`` without ``uwtable`` leaves unwind tables out. With ``noimplicitfloat`` LLVM leaves integer
+        operations on the bits of numbers as they are; else it loses sight of what their sign bits are, and compares
+        without AVX-512 take twice the instructions. The preferred width is said because LLVM otherwise splits 512-bit
+        vectors on the CPUs where those once lowered the clock.
         """
         pairs = {"target-cpu": self.base, "tune-cpu": self.tune, "prefer-vector-width": str(self.vector_bits),
                  "min-legal-vector-width": str(self.vector_bits), "target-features": self.feature_text,

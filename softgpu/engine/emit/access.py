@@ -192,7 +192,7 @@ class Access:
         if self.lower.target.has("avx512f"):
             return False
         unknown = not self.place.scalar and self.place.shape.group == 1 and self.place.space not in (LOCAL, PARAM)
-        return unknown and self.vectors and not self._always_slow()
+        return unknown and self.kind in (READ, WRITE) and self.vectors and not self._always_slow()
 
     def guess(self) -> tuple[Access, Value] | None:
         """The access as it is where the lanes' places turn out to follow each other, and whether they do and are
