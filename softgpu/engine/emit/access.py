@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from ptxparse.model import Address, Immediate, Register, Symbol
@@ -172,9 +173,10 @@ class Access:
         if self.rowwise or not place.scalar or place.short is not None or place.space == LOCAL or (
                 self.extent > SCRATCH_BYTES):
             return False
-        if place.shape.uniform:
-            return place.space != GENERIC  # which may be a place in local memory for each lane
-        return self.kind == READ or (self.neighbours and self.vectors)
+        places = sorted(self.offsets)
+        if place.space == GENERIC and any(b - a < self.width for a, b in pairwise(places)):
+            return False  # one address may be a place in local memory for each lane
+        return place.shape.uniform or self.kind == READ or (self.neighbours and self.vectors)
 
     def _rowwise(self) -> bool:
         """Whether each lane's bytes are moved on their own, by a function (``rows.py``): where there is no pattern, and

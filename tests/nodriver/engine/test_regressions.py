@@ -185,3 +185,21 @@ def test_the_bytes_that_a_shorter_copy_reads_are_logged(length: str) -> None:
         st.u64 [%o], %rd2; ret; }}
     """
     assert not compare(text, EngineCase((1, 1, 1), (33, 1, 1), log=True)).sentence
+
+
+# Memory.
+
+
+@pytest.mark.parametrize("name", ["u8", "s16", "u32", "u64"])
+def test_a_generic_address_is_a_place_in_local_memory_for_each_lane(name: str) -> None:
+    """Addresses that follow a pattern in which lanes meet, and those of one address for all."""
+    assert not differs(f"""
+        .local .align 16 .b8 loc[64]; mov.u64 %rd1, loc; cvta.local.u64 %rd2, %rd1; cvt.u64.u32 %rd3, %t;
+        add.u64 %rd4, %rd3, 77; st.local.u64 [loc], %rd3; st.local.u64 [loc+8], %rd4; st.local.u64 [loc+16], %rd3;
+        st.local.u64 [loc+24], %rd4;
+        mov.u32 %r1, %laneid; and.b32 %r2, %r1, 1; mul.wide.u32 %rd5, %r2, 8; add.u64 %rd6, %rd2, %rd5;
+        ld.{name} %rd7, [%rd6]; st.u64 [%o], %rd7; ld.{name} %rd8, [%rd2+8]; st.u64 [%o+8], %rd8;
+        shr.u32 %r3, %r1, 3; mul.wide.u32 %rd5, %r3, 8; add.u64 %rd6, %rd2, %rd5;
+        ld.{name} %rd7, [%rd6]; st.u64 [%o+16], %rd7;
+        st.{name.replace("s", "u")} [%rd2+24], %rd4; ld.local.u64 %rd7, [loc+24]; st.u64 [%o+24], %rd7;
+    """)
