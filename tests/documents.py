@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tessera.cards import FIGURES, GIB, cards
 from tessera.environment import VARIABLES
 from tessera.reasons import Reason
 from tests.material import ROOT
@@ -36,7 +37,21 @@ def refused_rows() -> Rows:
     return refused_rows()
 
 
+def card_rows() -> Rows:
+    """The table of ``docs/fleets.md``."""
+    found = []
+    for card in cards():
+        shown = [f"{card.figures[name].value:g} {card.figures[name].source}" if name in card.figures else ""
+                 for name in FIGURES]
+        major, minor = card.capability.version
+        also = ", ".join([f"`{alias}`" for alias in card.aliases])
+        found.append([f"`{card.name}`", also, f"{major}.{minor}", f"{card.memory // GIB}", *shown,
+                      f"{card.pcie_generation}"])
+    return found
+
+
 TABLES = (
+    ("fleets.md", "card", card_rows),
     ("reasons.md", "reason", reason_rows), ("environment.md", "variable", environment_rows),
     ("engine-coverage.md", "instruction", compiled_rows), ("engine-coverage.md", "refused instruction", refused_rows),
 )
