@@ -47,7 +47,7 @@ class Capability:
 
 @dataclass(frozen=True)
 class Card:
-    """One card. ``sms``, rates in 10^12 operations a second, bandwidths in 10^9 bytes a second, memory in bytes."""
+    """One card. ``memory`` in bytes, ``bus_bits`` the width of its bus, ``full_name`` what its driver calls it."""
 
     name: str
     aliases: tuple[str, ...]
@@ -55,6 +55,7 @@ class Card:
     capability: Capability
     memory: int
     pcie_generation: int
+    bus_bits: int
     figures: Mapping[str, Figure]
 
     def figure(self, name: str) -> float:
@@ -102,7 +103,7 @@ def _capability(entry: dict[str, Any]) -> Capability:
 def _card(entry: dict[str, Any], capability: Capability) -> Card:
     figures = {name: Figure(**entry[name]) for name in FIGURES if name in entry}
     return Card(entry["name"], tuple(entry.get("aliases", ())), entry["full_name"], capability,
-                entry["memory_gib"] * GIB, entry["pcie_generation"], figures)
+                entry["memory_gib"] * GIB, entry["pcie_generation"], entry["bus_bits"], figures)
 
 
 def card_named(name: str) -> Card:
