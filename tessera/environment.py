@@ -46,5 +46,11 @@ DRIVER_VERSION = EnvironmentVariable(
     "The version of CUDA that the software driver reports, as in 12040 for 12.4.",
 )
 
-VARIABLES: tuple[EnvironmentVariable, ...] = (MATERIAL, CACHE, PYTHON, DEVICES, DRIVER_VERSION)
+MACHINE = EnvironmentVariable(
+    "SOFTGPU_MACHINE",
+    "a machine of the process's own",
+    "Name of a machine of software GPUs; processes that name the same one share its GPUs and their memory.",
+)
+
+VARIABLES: tuple[EnvironmentVariable, ...] = (MATERIAL, CACHE, PYTHON, DEVICES, DRIVER_VERSION, MACHINE)
 """The table, in the order in which the documentation shows it."""

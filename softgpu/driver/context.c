@@ -114,6 +114,14 @@ static CUresult done(CUresult result) {
   return result;
 }
 
+CUresult current_context(CUcontext *handle, CUdevice *device) {
+  struct context *context;
+  CHECK(hold(NULL, &context));
+  *handle = (CUcontext)context;
+  *device = context->device;
+  return done(CUDA_SUCCESS);
+}
+
 static struct context *create(CUdevice device, unsigned flags, bool primary) {
   struct context *context = calloc(1, sizeof *context);
   if (!context) return NULL;
@@ -131,6 +139,7 @@ static void destroy(struct context *context) {
       break;
     }
   context->alive = false;
+  memory_end((CUcontext)context);
   let_go(context);
 }
 

@@ -27,6 +27,12 @@ int device_count(void);
 /* init.c */
 CUresult ready(void); /* CUDA_SUCCESS once cuInit has succeeded in this process */
 
+/* context.c: the calling thread's context, alive, and its device. */
+CUresult current_context(CUcontext *context, CUdevice *device);
+
+/* memory.c: give back all that a context has. */
+void memory_end(CUcontext context);
+
 /* log.c: a line on standard error. */
 __attribute__((format(printf, 1, 2))) void complain(const char *format, ...);
 

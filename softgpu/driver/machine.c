@@ -1,9 +1,11 @@
 /* The machine: which devices there are, from SOFTGPU_DEVICES. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "driver.h"
+#include "share.h"
 
 static const char DEFAULT[] = "A100-80G,L40S";
 
@@ -60,5 +62,11 @@ bool machine_begin(void) {
     complain("SOFTGPU_DEVICES=%.100s: fleet files are not read by the driver; name cards", text);
     return false;
   }
-  return parse(text && *text ? text : DEFAULT);
+  if (!parse(text && *text ? text : DEFAULT)) return false;
+  char names[1024] = "";
+  for (int n = 0; n < count; n++) {
+    size_t length = strlen(names);
+    snprintf(names + length, sizeof names - length, "%s%s", n ? "," : "", devices[n].card->name);
+  }
+  return share_begin(names);
 }
