@@ -2,7 +2,7 @@
 #ifndef SOFTGPU_ALLOCATIONS_H
 #define SOFTGPU_ALLOCATIONS_H
 
-#include <cuda.h>
+#include "api.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

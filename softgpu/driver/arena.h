@@ -2,7 +2,7 @@
 #ifndef SOFTGPU_ARENA_H
 #define SOFTGPU_ARENA_H
 
-#include <cuda.h>
+#include "api.h"
 #include <stdint.h>
 
 struct block;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "driver.h"
+#include "stream.h"
 
 enum { DEEPEST = 4096, LOWEST_PRIORITY = 0, HIGHEST_PRIORITY = -5, API_VERSION = 3020 };
 
@@ -20,6 +21,7 @@ struct context {
   bool alive, primary;
   size_t limits[CU_LIMIT_MAX];
   CUfunc_cache cache;
+  struct queue *legacy;
 };
 
 static const size_t LIMITS[CU_LIMIT_MAX] = {
@@ -114,33 +116,48 @@ static CUresult done(CUresult result) {
   return result;
 }
 
-CUresult current_context(CUcontext *handle, CUdevice *device) {
+CUresult current(struct here *here) {
   struct context *context;
   CHECK(hold(NULL, &context));
-  *handle = (CUcontext)context;
-  *device = context->device;
+  *here = (struct here){(CUcontext)context, context->device, context->id, context->legacy};
   return done(CUDA_SUCCESS);
 }
 
 static struct context *create(CUdevice device, unsigned flags, bool primary) {
   struct context *context = calloc(1, sizeof *context);
-  if (!context) return NULL;
+  struct queue *legacy = context ? queue_make((CUcontext)context, true, true) : NULL;
+  if (!legacy) {
+    free(context);
+    return NULL;
+  }
   *context = (struct context){.next = living, .id = ++last_id, .device = device, .flags = flags, .users = 1,
-                              .alive = true, .primary = primary};
+                              .alive = true, .primary = primary, .legacy = legacy};
   for (int i = 0; i < CU_LIMIT_MAX; i++) context->limits[i] = LIMITS[i];
   living = context;
   return context;
 }
 
-static void destroy(struct context *context) {
+/* Its handle is none any more. The lock is held; `finish` follows without it. */
+static void forget(struct context *context) {
   for (struct context **at = &living; *at; at = &(*at)->next)
     if (*at == context) {
       *at = context->next;
       break;
     }
   context->alive = false;
+}
+
+/* What it has to do is still done; then all that it has is given back. */
+static void finish(struct context *context) {
+  if (!context) return;
+  work_wait((CUcontext)context);
+  streams_end((CUcontext)context);
+  events_end((CUcontext)context);
   memory_end((CUcontext)context);
+  queue_drop(context->legacy);
+  pthread_mutex_lock(&lock);
   let_go(context);
+  pthread_mutex_unlock(&lock);
 }
 
 static CUresult check_flags(unsigned flags) {
@@ -192,8 +209,10 @@ EXPORTED CUresult cuCtxDestroy_v2(CUcontext handle) {
   CHECK(hold(handle, &context));
   if (context->primary) return done(CUDA_ERROR_INVALID_CONTEXT);
   if (top() == context) stack_pop();
-  destroy(context);
-  return done(CUDA_SUCCESS);
+  forget(context);
+  done(CUDA_SUCCESS);
+  finish(context);
+  return CUDA_SUCCESS;
 }
 
 EXPORTED CUresult cuCtxDestroy(CUcontext handle) { return cuCtxDestroy_v2(handle); }
@@ -369,18 +388,22 @@ EXPORTED CUresult cuDevicePrimaryCtxRetain(CUcontext *handle, CUdevice device) {
   return *handle ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-/* The lock is held. */
-static void primary_end(CUdevice device) {
-  if (primaries[device].context) destroy(primaries[device].context);
+/* What `finish` has to end. The lock is held. */
+static struct context *primary_end(CUdevice device) {
+  struct context *context = primaries[device].context;
+  if (context) forget(context);
   primaries[device].context = NULL;
+  return context;
 }
 
 EXPORTED CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) {
   CHECK(primary_of(device));
+  struct context *ended = NULL;
   pthread_mutex_lock(&lock);
   CUresult result = primaries[device].retained ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
-  if (result == CUDA_SUCCESS && !--primaries[device].retained) primary_end(device);
+  if (result == CUDA_SUCCESS && !--primaries[device].retained) ended = primary_end(device);
   pthread_mutex_unlock(&lock);
+  finish(ended);
   return result;
 }
 
@@ -390,8 +413,9 @@ EXPORTED CUresult cuDevicePrimaryCtxRelease(CUdevice device) { return cuDevicePr
 EXPORTED CUresult cuDevicePrimaryCtxReset_v2(CUdevice device) {
   CHECK(primary_of(device));
   pthread_mutex_lock(&lock);
-  primary_end(device);
+  struct context *ended = primary_end(device);
   pthread_mutex_unlock(&lock);
+  finish(ended);
   return CUDA_SUCCESS;
 }
 

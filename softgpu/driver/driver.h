@@ -2,12 +2,11 @@
 #ifndef SOFTGPU_DRIVER_H
 #define SOFTGPU_DRIVER_H
 
-#define __CUDA_API_VERSION_INTERNAL /* declare every form of a function under its own symbol */
-#include <cuda.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "api.h"
 #include "cards.h"
 
 #define EXPORTED __attribute__((visibility("default")))
@@ -27,8 +26,15 @@ int device_count(void);
 /* init.c */
 CUresult ready(void); /* CUDA_SUCCESS once cuInit has succeeded in this process */
 
-/* context.c: the calling thread's context, alive, and its device. */
-CUresult current_context(CUcontext *context, CUdevice *device);
+/* context.c: the calling thread's context, alive. */
+struct queue;
+struct here {
+  CUcontext context;
+  CUdevice device;
+  unsigned long long id;
+  struct queue *legacy; /* of its default stream */
+};
+CUresult current(struct here *here);
 
 /* memory.c: give back all that a context has. */
 void memory_end(CUcontext context);

@@ -7,10 +7,19 @@
 #include "driver.h"
 #include "share.h"
 #include "space.h"
+#include "work.h"
 
 static const unsigned HOST_FLAGS = CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED;
 static const unsigned REGISTER_FLAGS =
     CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP | CU_MEMHOSTREGISTER_READ_ONLY;
+
+static CUresult here_of(struct allocation *allocation) {
+  struct here here;
+  CHECK(current(&here));
+  allocation->context = here.context;
+  allocation->device = here.device;
+  return CUDA_SUCCESS;
+}
 
 static CUresult add(const struct allocation *allocation) {
   allocations_write();
@@ -19,8 +28,9 @@ static CUresult add(const struct allocation *allocation) {
   return added ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-/* What an allocation has, once nobody can find it any more. */
+/* What an allocation has, once nobody can find it any more: work that did is done first. */
 static void let_go(const struct allocation *allocation) {
+  work_wait(allocation->context);
   if (allocation->kind == ON_DEVICE) arena_give(allocation->device, allocation->block);
   if (allocation->kind == PINNED) munmap((void *)(uintptr_t)allocation->start, allocation->size);
 }
@@ -56,7 +66,7 @@ void memory_end(CUcontext context) {
 
 EXPORTED CUresult cuMemAlloc_v2(CUdeviceptr *pointer, size_t bytes) {
   struct allocation made = {.size = bytes, .kind = ON_DEVICE};
-  CHECK(current_context(&made.context, &made.device));
+  CHECK(here_of(&made));
   if (!pointer || !bytes) return CUDA_ERROR_INVALID_VALUE;
   CHECK(arena_take(made.device, bytes, &made.block, &made.start));
   CUresult result = add(&made);
@@ -69,9 +79,8 @@ EXPORTED CUresult cuMemAlloc_v2(CUdeviceptr *pointer, size_t bytes) {
 
 /* Rows begin at multiples of the grain, which suits every element size that may be named. */
 EXPORTED CUresult cuMemAllocPitch_v2(CUdeviceptr *pointer, size_t *pitch, size_t width, size_t height, unsigned element) {
-  CUcontext context;
-  CUdevice device;
-  CHECK(current_context(&context, &device));
+  struct here here;
+  CHECK(current(&here));
   if (!pointer || !pitch || !width || !height || (element != 4 && element != 8 && element != 16))
     return CUDA_ERROR_INVALID_VALUE;
   size_t row = (width + GRAIN - 1) / GRAIN * GRAIN, bytes;
@@ -87,19 +96,17 @@ EXPORTED CUresult cuMemFree_v2(CUdeviceptr pointer) {
 }
 
 EXPORTED CUresult cuMemGetInfo_v2(size_t *unused, size_t *total) {
-  CUcontext context;
-  CUdevice device;
-  CHECK(current_context(&context, &device));
+  struct here here;
+  CHECK(current(&here));
   if (!unused || !total) return CUDA_ERROR_INVALID_VALUE;
-  *total = device_at(device)->memory;
-  *unused = *total - share_taken(device);
+  *total = device_at(here.device)->memory;
+  *unused = *total - share_taken(here.device);
   return CUDA_SUCCESS;
 }
 
 EXPORTED CUresult cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *size, CUdeviceptr pointer) {
-  CUcontext context;
-  CUdevice device;
-  CHECK(current_context(&context, &device));
+  struct here here;
+  CHECK(current(&here));
   allocations_read();
   const struct allocation *found = allocation_with(pointer, 1);
   if (found && base) *base = found->start;
@@ -112,7 +119,7 @@ EXPORTED CUresult cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *size, CUdev
 
 EXPORTED CUresult cuMemHostAlloc(void **pointer, size_t bytes, unsigned int flags) {
   struct allocation made = {.size = bytes, .kind = PINNED, .flags = flags};
-  CHECK(current_context(&made.context, &made.device));
+  CHECK(here_of(&made));
   if (!pointer || !bytes || flags & ~HOST_FLAGS) return CUDA_ERROR_INVALID_VALUE;
   void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;
@@ -135,7 +142,7 @@ EXPORTED CUresult cuMemFreeHost(void *pointer) {
 EXPORTED CUresult cuMemHostRegister_v2(void *pointer, size_t bytes, unsigned int flags) {
   struct allocation made = {
       .start = (uint64_t)(uintptr_t)pointer, .size = bytes, .kind = REGISTERED, .flags = flags};
-  CHECK(current_context(&made.context, &made.device));
+  CHECK(here_of(&made));
   if (!pointer || !bytes || made.start + bytes < made.start || flags & ~REGISTER_FLAGS) return CUDA_ERROR_INVALID_VALUE;
   allocations_write();
   bool added = allocation_add(&made);
