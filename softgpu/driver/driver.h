@@ -25,6 +25,7 @@ int device_count(void);
 
 /* init.c */
 CUresult ready(void); /* CUDA_SUCCESS once cuInit has succeeded in this process */
+void set_inside(bool now); /* the calling thread begins or ends a function of the program, which may not call the driver */
 
 /* context.c: the calling thread's context, alive. */
 struct queue;

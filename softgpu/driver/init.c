@@ -1,5 +1,6 @@
 /* Initialisation, version, names of results. */
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -11,7 +12,14 @@ enum { VERSION = 13000 };
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic pid_t initialised; /* the process in which cuInit has succeeded: children of a fork must not go on */
 
-CUresult ready(void) { return initialised == getpid() ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED; }
+static _Thread_local bool inside; /* a function of the program that a stream has called */
+
+CUresult ready(void) {
+  if (inside) return CUDA_ERROR_NOT_PERMITTED; /* it might wait for itself */
+  return initialised == getpid() ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED;
+}
+
+void set_inside(bool now) { inside = now; }
 
 EXPORTED CUresult cuInit(unsigned int flags) {
   if (flags) return CUDA_ERROR_INVALID_VALUE;

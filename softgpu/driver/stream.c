@@ -228,10 +228,12 @@ struct call {
 
 static void call(void *given) {
   struct call *call = given;
+  set_inside(true);
   if (call->function)
     call->function(call->given);
   else
     call->callback(call->stream, CUDA_SUCCESS, call->given);
+  set_inside(false);
   free(call);
 }
 

@@ -204,6 +204,9 @@ static struct step *called;
 
 static void CUDA_CB callback(CUstream stream, CUresult status, void *given) {
   CHECK(status == CUDA_SUCCESS && stream);
+  GIVES(CUDA_ERROR_NOT_PERMITTED, cuCtxSynchronize());
+  GIVES(CUDA_ERROR_NOT_PERMITTED, cuStreamSynchronize(stream));
+  GIVES(CUDA_ERROR_NOT_PERMITTED, cuMemFree(1));
   called = given;
 }
 
