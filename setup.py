@@ -1,4 +1,4 @@
-"""What ``pyproject.toml`` cannot say: the wheel holds the compiled run-time of the software GPU."""
+"""What ``pyproject.toml`` cannot say: the wheel holds the compiled libraries of the software GPU."""
 
 from __future__ import annotations
 
@@ -30,17 +30,19 @@ class Build(build_py):
 
 
 def add_runtime(folder: Path) -> None:
-    """The library and ``engine-info`` in a folder. Raises setuptools' CompileError, which it shows without a trace."""
+    """The libraries and ``engine-info`` in a folder. Raises setuptools' CompileError, shown without a trace."""
     from softgpu.engine.version import FILE, engine_version
-    from tools import native
+    from tools import driver, native
     from tools.steps import StepFailed
 
     try:
-        library = native.build()
+        libraries = [native.build(), driver.build(Path(sys.executable))]
     except StepFailed as failure:
         raise CompileError(str(failure)) from None
     folder.mkdir(parents=True, exist_ok=True)
-    shutil.copy2(library, folder / library.name)
+    for library in libraries:
+        shutil.copy2(library, folder / library.name)
+    shutil.copy2(libraries[1], folder / driver.LINK.name)  # wheels hold no links
     # Without an interpreter: the wheel is for any machine, so that the one beside it is taken.
     (folder / FILE).write_text(f"engine {engine_version()}\n", encoding="utf-8")
 

@@ -34,5 +34,23 @@ PYTHON = EnvironmentVariable(
     "Python interpreter of the compile service, an absolute path.",
 )
 
-VARIABLES: tuple[EnvironmentVariable, ...] = (MATERIAL, CACHE, PYTHON)
+DEVICES = EnvironmentVariable(
+    "SOFTGPU_DEVICES",
+    "`A100-80G,L40S`",
+    "The software driver's GPUs, by card: see [fleets.md](fleets.md).",
+)
+
+DRIVER_VERSION = EnvironmentVariable(
+    "SOFTGPU_DRIVER_VERSION",
+    "that of its headers, 13000",
+    "The version of CUDA that the software driver reports, as in 12040 for 12.4.",
+)
+
+MACHINE = EnvironmentVariable(
+    "SOFTGPU_MACHINE",
+    "a machine of the process's own",
+    "Name of a machine of software GPUs; processes that name the same one share its GPUs and their memory.",
+)
+
+VARIABLES: tuple[EnvironmentVariable, ...] = (MATERIAL, CACHE, PYTHON, DEVICES, DRIVER_VERSION, MACHINE)
 """The table, in the order in which the documentation shows it."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tessera.cards import FIGURES, GIB, cards
+from tessera.driver_api import DONE, REFUSED, by_name
 from tessera.environment import VARIABLES
 from tessera.reasons import Reason
 from tests.material import ROOT
@@ -36,7 +38,34 @@ def refused_rows() -> Rows:
     return refused_rows()
 
 
+def card_rows() -> Rows:
+    """The table of ``docs/fleets.md``."""
+    found = []
+    for card in cards():
+        shown = [f"{card.figures[name].value:g} {card.figures[name].source}" if name in card.figures else ""
+                 for name in FIGURES]
+        major, minor = card.capability.version
+        also = ", ".join([f"`{alias}`" for alias in card.aliases])
+        found.append([f"`{card.name}`", also, f"{major}.{minor}", f"{card.memory // GIB}", *shown,
+                      f"{card.pcie_generation}"])
+    return found
+
+
+def driver_rows(status: str) -> Rows:
+    """The tables of ``docs/driver-coverage.md``: names with the forms of that status, and their versions of CUDA."""
+    found = []
+    for name in sorted(by_name()):
+        forms = [f for f in by_name()[name] if f.status == status]
+        if forms:
+            listed = ", ".join([f"`{f.symbol}` ({f.since // 1000}.{f.since % 1000 // 10})" for f in forms])
+            found.append([f"`{name}`", listed])
+    return found
+
+
 TABLES = (
+    ("driver-coverage.md", "function", lambda: driver_rows(DONE)),
+    ("driver-coverage.md", "refused function", lambda: driver_rows(REFUSED)),
+    ("fleets.md", "card", card_rows),
     ("reasons.md", "reason", reason_rows), ("environment.md", "variable", environment_rows),
     ("engine-coverage.md", "instruction", compiled_rows), ("engine-coverage.md", "refused instruction", refused_rows),
 )

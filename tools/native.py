@@ -6,6 +6,7 @@ import hashlib
 import os
 import shutil
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from tools.steps import BUILD, ROOT, StepFailed, run
@@ -58,13 +59,20 @@ def inputs() -> list[Path]:
 
 
 def _library(library: Path, kind: str) -> Path:
-    flags = [*FLAGS, *sanitizer_flags(kind), "-shared", f"-Wl,-soname,{library.name}"]
+    title = "compile the run-time" + (f" ({kind})" if kind else "")
+    return linked(library, title, inputs(), kind, ("-ldl",), "The run-time is C11 with glibc on x86-64.")
+
+
+def linked(library: Path, title: str, files: Sequence[Path], kind: str, extra: Sequence[str], advice: str) -> Path:
+    """A shared library of the ``.c`` among ``files``, made anew when one of these or the command has changed. ``kind``:
+    of sanitizers; ``extra``: more for the command. Raises StepFailed."""
+    flags = [*FLAGS, *sanitizer_flags(kind), "-shared", f"-Wl,-soname,{library.name}", *extra]
     if not kind: # the sanitizers' own functions come with the program
         flags.append("-Wl,-z,defs")
     state = hashlib.sha256("\0".join([compiler(), *flags]).encode())
-    for path in inputs():
+    for path in files:
         state.update(path.name.encode() + b"\0" + path.read_bytes())
-    stamp = BUILD / "native" / f"{library.parent.name}.stamp"
+    stamp = BUILD / "native" / f"{library.parent.name}-{library.name}.stamp"
     if library.exists() and stamp.exists() and stamp.read_text(encoding="utf-8") == state.hexdigest():
         return library
     for folder in (library.parent, stamp.parent):
@@ -73,9 +81,7 @@ def _library(library: Path, kind: str) -> Path:
     handle, made = tempfile.mkstemp(dir=library.parent, prefix=".building-")
     os.close(handle)
     try:
-        title = "compile the run-time" + (f" ({kind})" if kind else "")
-        sources = [path for path in inputs() if path.suffix == ".c"]
-        run(title, [compiler(), *flags, "-o", made, *sources, "-ldl"], "The run-time is C11 with glibc on x86-64.")
+        run(title, [compiler(), "-o", made, *[path for path in files if path.suffix == ".c"], *flags], advice)
         Path(made).chmod(0o755)
         Path(made).replace(library)
     finally:

@@ -7,7 +7,7 @@ import shutil
 import time
 from pathlib import Path
 
-from tools import native, report, tiers, venv, wheel
+from tools import driver, native, report, tiers, venv, wheel
 from tools.steps import BUILD, ROOT, StepFailed, relative, run, say, stream
 
 TYPED = ("tessera", "ptxparse", "softgpu", "tools", "build.py", "setup.py")
@@ -22,6 +22,8 @@ def test(names: list[str], long: bool, jobs: int) -> None:
     times: dict[str, float] = {}
     if not names or native.USERS & set(names):
         native.prepare()
+    if not names or driver.USERS & set(names):
+        driver.build(venv.PYTHON)
     if not names:
         wheel.build()
     times["install"] = time.monotonic() - started
@@ -70,6 +72,7 @@ def build() -> None:
     """The run-time of this source tree, and the wheel under ``build/wheel``."""
     venv.ensure()
     native.prepare()
+    driver.build(venv.PYTHON)
     say(f"-- {relative(wheel.build())} is ready: pip install it on any Linux on x86-64")
 
 

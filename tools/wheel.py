@@ -8,7 +8,7 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-from tools import native
+from tools import driver, native
 from tools.steps import BUILD, ROOT, StepFailed, relative, run, say
 from tools.venv import PYTHON
 
@@ -16,7 +16,8 @@ WHEELS = BUILD / "wheel"
 TAG = "py3-none-linux_x86_64"
 """Any Python 3, but one platform: the wheel holds a library."""
 
-COMPILED = ("softgpu/lib/engine-info", f"softgpu/lib/{native.LIBRARY.name}")
+COMPILED = tuple([f"softgpu/lib/{name}" for name in (
+    "engine-info", native.LIBRARY.name, driver.LIBRARY.name, driver.LINK.name)])
 """What setup.py adds."""
 
 
@@ -41,8 +42,9 @@ def folder(package: str) -> Path:
 def sources() -> list[Path]:
     """What the wheel is made from."""
     made = [ROOT / name for name in contents() if name not in COMPILED]
-    metadata = [ROOT / name for name in ("pyproject.toml", "setup.py", "tools/native.py", "README.md", "LICENSE")]
-    return [*metadata, *made, *native.inputs()]
+    metadata = [ROOT / name for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE")]
+    builders = [ROOT / "tools" / name for name in ("native.py", "driver.py")]
+    return [*metadata, *builders, *made, *native.inputs(), *driver.inputs()]
 
 
 def current() -> Path | None:

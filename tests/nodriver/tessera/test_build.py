@@ -11,7 +11,7 @@ import pytest
 
 import build
 from tests.material import ROOT
-from tools import locks, native, report, steps, tasks, tiers, venv, wheel
+from tools import driver, locks, native, report, steps, tasks, tiers, venv, wheel
 
 
 @pytest.mark.parametrize(
@@ -189,6 +189,7 @@ def task_steps(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     done: list[str] = []
     monkeypatch.setattr(venv, "ensure", lambda *_: done.append("install"))
     monkeypatch.setattr(native, "prepare", lambda: done.append("run-time"))
+    monkeypatch.setattr(driver, "build", lambda *_: done.append("driver") or ROOT)
     monkeypatch.setattr(wheel, "build", lambda: done.append("wheel") or ROOT)
     monkeypatch.setattr(tasks, "check", lambda: done.append("check") or 1.0)
     monkeypatch.setattr(tasks, "stream", lambda *_: done.append("benchmark") or 0)
@@ -197,21 +198,23 @@ def task_steps(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def test_only_what_uses_the_run_time_needs_a_c_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert driver.USERS.issubset({tier.name for tier in tiers.tiers()})
     assert native.USERS.issubset({tier.name for tier in tiers.tiers()} & set(tasks.benchmarks()))
     done = task_steps(monkeypatch)
     for run, expected in (
         (lambda: tasks.test(["ptxparse"], False, 1), ["install", "ptxparse"]),
         (lambda: tasks.test(["engine"], False, 1), ["install", "run-time", "engine"]),
+        (lambda: tasks.test(["driver"], False, 1), ["install", "driver", "driver"]),
         (lambda: tasks.bench("parse", [], False), ["install", "benchmark"]),
         (lambda: tasks.bench("engine", [], False), ["install", "run-time", "benchmark"]),
-        (tasks.build, ["install", "run-time", "wheel"]),
+        (tasks.build, ["install", "run-time", "driver", "wheel"]),
     ):
         done.clear()
         run()
         assert done == expected
     done.clear()
     tasks.test([], False, 1)
-    assert done[:4] == ["install", "run-time", "wheel", "check"]
+    assert done[:5] == ["install", "run-time", "driver", "wheel", "check"]
 
 
 def test_the_version_is_written_at_every_build(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

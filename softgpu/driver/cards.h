@@ -1,0 +1,20 @@
+/* The cards that a machine can have; the table is made from tessera/cards.toml. */
+#ifndef SOFTGPU_CARDS_H
+#define SOFTGPU_CARDS_H
+
+struct card {
+  const char *name, *full_name;
+  unsigned long long memory; /* bytes, like everything but the clocks in kHz and the bandwidth in MB/s */
+  int major, minor, sms, clock, threads_per_sm, blocks_per_sm, shared_per_sm, shared_per_block, l2, bandwidth, bus_bits;
+};
+
+struct card_name {
+  const char *name;
+  unsigned card;
+};
+
+extern const struct card cards[];
+extern const struct card_name card_names[];
+extern const unsigned card_name_count;
+
+#endif

@@ -1,0 +1,53 @@
+/* What the files of the software driver share. Each object has a file of its own, which owns its state. */
+#ifndef SOFTGPU_DRIVER_H
+#define SOFTGPU_DRIVER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "api.h"
+#include "cards.h"
+
+#define EXPORTED __attribute__((visibility("default")))
+enum { MOST_DEVICES = 64 };
+
+struct device {
+  const struct card *card;
+  size_t memory;
+  CUuuid uuid;
+};
+
+/* machine.c: the devices, set once by cuInit and constant from then on. */
+bool machine_begin(void);
+const struct device *device_at(CUdevice ordinal); /* NULL for a number that no device has */
+int device_count(void);
+
+/* init.c */
+CUresult ready(void); /* CUDA_SUCCESS once cuInit has succeeded in this process */
+void set_inside(bool now); /* the calling thread begins or ends a function of the program, which may not call the driver */
+
+/* context.c: the calling thread's context, alive. */
+struct queue;
+struct here {
+  CUcontext context;
+  CUdevice device;
+  unsigned long long id;
+  struct queue *legacy; /* of its default stream */
+};
+CUresult current(struct here *here);
+
+/* memory.c: give back all that a context has. */
+void memory_end(CUcontext context);
+
+/* log.c: a line on standard error. */
+__attribute__((format(printf, 1, 2))) void complain(const char *format, ...);
+
+/* Leave a function with what another one returned, unless that succeeded. */
+#define CHECK(call)                             \
+  do {                                          \
+    CUresult result_ = (call);                  \
+    if (result_ != CUDA_SUCCESS) return result_; \
+  } while (0)
+
+#endif

@@ -1,0 +1,194 @@
+/* Events: the operation that recorded one last, and when it was done. */
+#include <pthread.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "driver.h"
+#include "handles.h"
+#include "stream.h"
+
+static const unsigned FLAGS = CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING;
+
+/* Of one record: the event may be recorded again, or be gone, before that is done. */
+struct stamp {
+  _Atomic unsigned references;
+  uint64_t nanoseconds; /* written by the operation, read once that is done */
+};
+
+struct event {
+  CUcontext context;
+  unsigned flags;
+  struct operation *recorded; /* NULL: never */
+  struct stamp *stamp;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* `recorded` and `stamp` of all */
+
+static void let_go(struct stamp *stamp) {
+  if (stamp && !--stamp->references) free(stamp);
+}
+
+static void take_time(void *given) {
+  struct stamp *stamp = given;
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  stamp->nanoseconds = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+  let_go(stamp);
+}
+
+static void nothing(void *given) { (void)given; }
+
+EXPORTED CUresult cuEventCreate(CUevent *handle, unsigned int flags) {
+  struct here here;
+  CHECK(current(&here));
+  if (flags & CU_EVENT_INTERPROCESS) return CUDA_ERROR_NOT_SUPPORTED;
+  if (!handle || flags & ~FLAGS) return CUDA_ERROR_INVALID_VALUE;
+  struct event *event = calloc(1, sizeof *event);
+  if (!event || !handle_add(EVENT, event)) {
+    free(event);
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  }
+  event->context = here.context;
+  event->flags = flags;
+  *handle = (CUevent)event;
+  return CUDA_SUCCESS;
+}
+
+EXPORTED CUresult cuEventDestroy_v2(CUevent handle) {
+  CHECK(ready());
+  if (!handle_is(EVENT, handle, true)) return CUDA_ERROR_INVALID_HANDLE;
+  struct event *event = (struct event *)handle;
+  if (event->recorded) operation_release(event->recorded);
+  let_go(event->stamp);
+  free(event);
+  return CUDA_SUCCESS;
+}
+
+EXPORTED CUresult cuEventDestroy(CUevent handle) { return cuEventDestroy_v2(handle); }
+
+struct of_context {
+  CUcontext context;
+  CUevent found;
+};
+
+static void look(void *object, void *given) {
+  struct of_context *search = given;
+  if (((struct event *)object)->context == search->context) search->found = object;
+}
+
+void events_end(CUcontext context) {
+  for (struct of_context search = {.context = context};; search.found = NULL) {
+    handles_each(EVENT, look, &search);
+    if (!search.found) return;
+    cuEventDestroy_v2(search.found);
+  }
+}
+
+static CUresult record(CUevent handle, CUstream stream, bool own) {
+  struct queue *queue;
+  struct operation *made;
+  CHECK(stream_queue(stream, own, &queue));
+  if (!handle_is(EVENT, handle, false)) return CUDA_ERROR_INVALID_HANDLE;
+  struct event *event = (struct event *)handle;
+  struct stamp *stamp = calloc(1, sizeof *stamp);
+  if (!stamp) return CUDA_ERROR_OUT_OF_MEMORY;
+  stamp->references = 2;
+  pthread_mutex_lock(&lock);
+  bool added = queue_add(queue, &(struct work){take_time, stamp, false}, NULL, &made);
+  if (added) {
+    if (event->recorded) operation_release(event->recorded);
+    let_go(event->stamp);
+    event->recorded = made;
+    event->stamp = stamp;
+  }
+  pthread_mutex_unlock(&lock);
+  if (!added) free(stamp);
+  return added ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+EXPORTED CUresult cuEventRecord(CUevent event, CUstream stream) { return record(event, stream, false); }
+EXPORTED CUresult cuEventRecord_ptsz(CUevent event, CUstream stream) { return record(event, stream, true); }
+
+EXPORTED CUresult cuEventRecordWithFlags(CUevent event, CUstream stream, unsigned int flags) {
+  return flags & ~CU_EVENT_RECORD_EXTERNAL ? CUDA_ERROR_INVALID_VALUE : record(event, stream, false);
+}
+
+EXPORTED CUresult cuEventRecordWithFlags_ptsz(CUevent event, CUstream stream, unsigned int flags) {
+  return flags & ~CU_EVENT_RECORD_EXTERNAL ? CUDA_ERROR_INVALID_VALUE : record(event, stream, true);
+}
+
+/* What recorded an event last, with a reference; NULL when nothing has. */
+static CUresult last_record(CUevent handle, struct operation **recorded, struct stamp **stamp) {
+  CHECK(ready());
+  if (!handle_is(EVENT, handle, false)) return CUDA_ERROR_INVALID_HANDLE;
+  struct event *event = (struct event *)handle;
+  pthread_mutex_lock(&lock);
+  *recorded = event->recorded ? operation_hold(event->recorded) : NULL;
+  if (stamp && (*stamp = event->stamp)) event->stamp->references++;
+  pthread_mutex_unlock(&lock);
+  return CUDA_SUCCESS;
+}
+
+EXPORTED CUresult cuEventQuery(CUevent handle) {
+  struct operation *recorded;
+  CHECK(last_record(handle, &recorded, NULL));
+  bool done = !recorded || operation_done(recorded);
+  if (recorded) operation_release(recorded);
+  return done ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+}
+
+EXPORTED CUresult cuEventSynchronize(CUevent handle) {
+  struct operation *recorded;
+  CHECK(last_record(handle, &recorded, NULL));
+  if (recorded) {
+    operation_wait(recorded);
+    operation_release(recorded);
+  }
+  return CUDA_SUCCESS;
+}
+
+/* In milliseconds. */
+EXPORTED CUresult cuEventElapsedTime_v2(float *milliseconds, CUevent start, CUevent end) {
+  struct operation *recorded[2] = {NULL, NULL};
+  struct stamp *stamps[2] = {NULL, NULL};
+  CUevent events[2] = {start, end};
+  CUresult result = milliseconds ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+  for (int n = 0; n < 2 && result == CUDA_SUCCESS; n++) {
+    result = last_record(events[n], &recorded[n], &stamps[n]);
+    if (result == CUDA_SUCCESS && (!recorded[n] || ((struct event *)events[n])->flags & CU_EVENT_DISABLE_TIMING))
+      result = CUDA_ERROR_INVALID_HANDLE;
+  }
+  for (int n = 0; n < 2 && result == CUDA_SUCCESS; n++)
+    if (!operation_done(recorded[n])) result = CUDA_ERROR_NOT_READY;
+  if (result == CUDA_SUCCESS)
+    *milliseconds = (float)((double)(int64_t)(stamps[1]->nanoseconds - stamps[0]->nanoseconds) / 1e6);
+  for (int n = 0; n < 2; n++) {
+    if (recorded[n]) operation_release(recorded[n]);
+    let_go(stamps[n]);
+  }
+  return result;
+}
+
+EXPORTED CUresult cuEventElapsedTime(float *milliseconds, CUevent start, CUevent end) {
+  return cuEventElapsedTime_v2(milliseconds, start, end);
+}
+
+static CUresult wait_event(CUstream stream, CUevent event, unsigned flags, bool own) {
+  struct queue *queue;
+  struct operation *recorded;
+  CHECK(stream_queue(stream, own, &queue));
+  if (flags & ~CU_EVENT_WAIT_EXTERNAL) return CUDA_ERROR_INVALID_VALUE;
+  CHECK(last_record(event, &recorded, NULL));
+  if (!recorded) return CUDA_SUCCESS;
+  bool added = operation_done(recorded) || queue_add(queue, &(struct work){nothing, NULL, false}, recorded, NULL);
+  operation_release(recorded);
+  return added ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+EXPORTED CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int flags) {
+  return wait_event(stream, event, flags, false);
+}
+
+EXPORTED CUresult cuStreamWaitEvent_ptsz(CUstream stream, CUevent event, unsigned int flags) {
+  return wait_event(stream, event, flags, true);
+}

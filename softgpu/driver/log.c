@@ -1,0 +1,27 @@
+/* What a person is told: lines on standard error, each written at once. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "driver.h"
+#include "refused.h"
+
+void complain(const char *format, ...) {
+  char line[512];
+  int start = snprintf(line, sizeof line, "softgpu: ");
+  va_list arguments;
+  va_start(arguments, format);
+  int length = vsnprintf(line + start, sizeof line - (size_t)start - 1, format, arguments);
+  va_end(arguments);
+  if (length < 0) return;
+  size_t end = (size_t)start + (size_t)length;
+  if (end > sizeof line - 2) end = sizeof line - 2;
+  line[end] = '\n';
+  ssize_t written = write(STDERR_FILENO, line, end + 1);
+  (void)written; /* there is nobody else to tell */
+}
+
+int refuse(const char *symbol, _Atomic unsigned *called) {
+  if (!(*called)++) complain("%s is not supported by the software driver", symbol);
+  return CUDA_ERROR_NOT_SUPPORTED;
+}

@@ -1,0 +1,187 @@
+/* Memory of devices and pinned memory of the host. */
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "allocations.h"
+#include "arena.h"
+#include "driver.h"
+#include "share.h"
+#include "space.h"
+#include "work.h"
+
+static const unsigned HOST_FLAGS = CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED;
+static const unsigned REGISTER_FLAGS =
+    CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP | CU_MEMHOSTREGISTER_READ_ONLY;
+
+static CUresult here_of(struct allocation *allocation) {
+  struct here here;
+  CHECK(current(&here));
+  allocation->context = here.context;
+  allocation->device = here.device;
+  return CUDA_SUCCESS;
+}
+
+static CUresult add(const struct allocation *allocation) {
+  allocations_write();
+  bool added = allocation_add(allocation);
+  allocations_release();
+  return added ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+/* What an allocation has, once nobody can find it any more: work that did is done first. */
+static void let_go(const struct allocation *allocation) {
+  work_wait(allocation->context);
+  if (allocation->kind == ON_DEVICE) arena_give(allocation->device, allocation->block);
+  if (allocation->kind == PINNED) munmap((void *)(uintptr_t)allocation->start, allocation->size);
+}
+
+/* Take away an allocation of some kind that begins at an address. */
+static CUresult take_away(uint64_t start, enum kind kind, CUresult otherwise) {
+  struct allocation removed;
+  allocations_write();
+  const struct allocation *found = allocation_with(start, 1);
+  bool good = found && found->start == start && found->kind == kind && allocation_remove(start, &removed);
+  allocations_release();
+  if (!good) return otherwise;
+  let_go(&removed);
+  return CUDA_SUCCESS;
+}
+
+void memory_end(CUcontext context) {
+  size_t count;
+  allocations_read();
+  uint64_t *starts = allocations_of(context, &count);
+  allocations_release();
+  for (size_t n = 0; n < count; n++) {
+    struct allocation removed;
+    allocations_write();
+    bool still = allocation_remove(starts[n], &removed);
+    allocations_release();
+    if (still) let_go(&removed);
+  }
+  free(starts);
+}
+
+/* Devices. */
+
+EXPORTED CUresult cuMemAlloc_v2(CUdeviceptr *pointer, size_t bytes) {
+  struct allocation made = {.size = bytes, .kind = ON_DEVICE};
+  CHECK(here_of(&made));
+  if (!pointer || !bytes) return CUDA_ERROR_INVALID_VALUE;
+  CHECK(arena_take(made.device, bytes, &made.block, &made.start));
+  CUresult result = add(&made);
+  if (result == CUDA_SUCCESS)
+    *pointer = made.start;
+  else
+    arena_give(made.device, made.block);
+  return result;
+}
+
+/* Rows begin at multiples of the grain, which suits every element size that may be named. */
+EXPORTED CUresult cuMemAllocPitch_v2(CUdeviceptr *pointer, size_t *pitch, size_t width, size_t height, unsigned element) {
+  struct here here;
+  CHECK(current(&here));
+  if (!pointer || !pitch || !width || !height || (element != 4 && element != 8 && element != 16))
+    return CUDA_ERROR_INVALID_VALUE;
+  size_t row = (width + GRAIN - 1) / GRAIN * GRAIN, bytes;
+  if (row < width || __builtin_mul_overflow(row, height, &bytes)) return CUDA_ERROR_INVALID_VALUE;
+  CHECK(cuMemAlloc_v2(pointer, bytes));
+  *pitch = row;
+  return CUDA_SUCCESS;
+}
+
+EXPORTED CUresult cuMemFree_v2(CUdeviceptr pointer) {
+  CHECK(ready());
+  return pointer ? take_away(pointer, ON_DEVICE, CUDA_ERROR_INVALID_VALUE) : CUDA_SUCCESS;
+}
+
+EXPORTED CUresult cuMemGetInfo_v2(size_t *unused, size_t *total) {
+  struct here here;
+  CHECK(current(&here));
+  if (!unused || !total) return CUDA_ERROR_INVALID_VALUE;
+  *total = device_at(here.device)->memory;
+  *unused = *total - share_taken(here.device);
+  return CUDA_SUCCESS;
+}
+
+EXPORTED CUresult cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *size, CUdeviceptr pointer) {
+  struct here here;
+  CHECK(current(&here));
+  allocations_read();
+  const struct allocation *found = allocation_with(pointer, 1);
+  if (found && base) *base = found->start;
+  if (found && size) *size = found->size;
+  allocations_release();
+  return found ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+}
+
+/* The host. */
+
+EXPORTED CUresult cuMemHostAlloc(void **pointer, size_t bytes, unsigned int flags) {
+  struct allocation made = {.size = bytes, .kind = PINNED, .flags = flags};
+  CHECK(here_of(&made));
+  if (!pointer || !bytes || flags & ~HOST_FLAGS) return CUDA_ERROR_INVALID_VALUE;
+  void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;
+  made.start = (uint64_t)(uintptr_t)memory;
+  CUresult result = add(&made);
+  if (result == CUDA_SUCCESS)
+    *pointer = memory;
+  else
+    munmap(memory, bytes);
+  return result;
+}
+
+EXPORTED CUresult cuMemAllocHost_v2(void **pointer, size_t bytes) { return cuMemHostAlloc(pointer, bytes, 0); }
+
+EXPORTED CUresult cuMemFreeHost(void *pointer) {
+  CHECK(ready());
+  return take_away((uint64_t)(uintptr_t)pointer, PINNED, CUDA_ERROR_INVALID_VALUE);
+}
+
+EXPORTED CUresult cuMemHostRegister_v2(void *pointer, size_t bytes, unsigned int flags) {
+  struct allocation made = {
+      .start = (uint64_t)(uintptr_t)pointer, .size = bytes, .kind = REGISTERED, .flags = flags};
+  CHECK(here_of(&made));
+  if (!pointer || !bytes || made.start + bytes < made.start || flags & ~REGISTER_FLAGS) return CUDA_ERROR_INVALID_VALUE;
+  allocations_write();
+  bool added = allocation_add(&made);
+  allocations_release();
+  return added ? CUDA_SUCCESS : CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
+}
+
+EXPORTED CUresult cuMemHostUnregister(void *pointer) {
+  CHECK(ready());
+  if (!pointer) return CUDA_ERROR_INVALID_VALUE;
+  return take_away((uint64_t)(uintptr_t)pointer, REGISTERED, CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
+}
+
+/* Host memory that the driver knows, by any address in it; the lock is held after success. */
+static CUresult host_with(void *pointer, const struct allocation **found) {
+  CHECK(ready());
+  allocations_read();
+  *found = allocation_with((uint64_t)(uintptr_t)pointer, 1);
+  if (*found && (*found)->kind != ON_DEVICE) return CUDA_SUCCESS;
+  allocations_release();
+  return CUDA_ERROR_INVALID_VALUE;
+}
+
+/* Addresses are the same for host and devices. */
+EXPORTED CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *device, void *pointer, unsigned int flags) {
+  const struct allocation *found;
+  if (!device || flags) return CUDA_ERROR_INVALID_VALUE;
+  CHECK(host_with(pointer, &found));
+  *device = (uint64_t)(uintptr_t)pointer;
+  allocations_release();
+  return CUDA_SUCCESS;
+}
+
+EXPORTED CUresult cuMemHostGetFlags(unsigned int *flags, void *pointer) {
+  const struct allocation *found;
+  if (!flags) return CUDA_ERROR_INVALID_VALUE;
+  CHECK(host_with(pointer, &found));
+  *flags = found->flags | CU_MEMHOSTALLOC_DEVICEMAP;
+  CUresult result = found->kind == PINNED ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+  allocations_release();
+  return result;
+}

@@ -1,0 +1,276 @@
+/* Streams. Their queues do the work; `work.h`. */
+#include "stream.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "driver.h"
+#include "handles.h"
+
+/* The same function under the symbol of its twin, for calls in which no default stream can be meant. */
+#define TWIN(twin, function) extern __typeof(function) twin EXPORTED __attribute__((alias(#function)))
+
+enum { LOWEST = 0, HIGHEST = -5 };
+
+struct stream {
+  CUcontext context;
+  CUdevice device;
+  struct queue *queue;
+  unsigned flags;
+  int priority;
+  unsigned long long id;
+};
+
+static _Atomic unsigned long long last_id = 2; /* the first two are those of the default streams */
+
+/* The default streams of threads, each thread's own: one for every context that it has used it in. */
+struct own {
+  struct own *next;
+  unsigned long long context;
+  struct queue *queue;
+};
+
+static pthread_key_t own_key;
+static pthread_once_t own_once = PTHREAD_ONCE_INIT;
+
+static void drop_own(void *given) {
+  for (struct own *own = given, *next; own; own = next) {
+    next = own->next;
+    queue_drop(own->queue);
+    free(own);
+  }
+}
+
+static void make_own_key(void) { pthread_key_create(&own_key, drop_own); }
+
+static CUresult own_queue(const struct here *here, struct queue **queue) {
+  pthread_once(&own_once, make_own_key);
+  struct own *first = pthread_getspecific(own_key);
+  for (struct own *own = first; own; own = own->next)
+    if (own->context == here->id) {
+      *queue = own->queue;
+      return CUDA_SUCCESS;
+    }
+  struct own *made = calloc(1, sizeof *made);
+  if (!made || !(made->queue = queue_make(here->context, false, true))) {
+    free(made);
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  }
+  made->next = first;
+  made->context = here->id;
+  *queue = made->queue;
+  return pthread_setspecific(own_key, made) ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
+}
+
+CUresult stream_queue(CUstream handle, bool own, struct queue **queue) {
+  struct here here;
+  CHECK(ready());
+  if (handle && handle != CU_STREAM_LEGACY && handle != CU_STREAM_PER_THREAD) {
+    if (!handle_is(STREAM, handle, false)) return CUDA_ERROR_INVALID_HANDLE;
+    *queue = ((struct stream *)handle)->queue;
+    return CUDA_SUCCESS;
+  }
+  CHECK(current(&here));
+  if (handle == CU_STREAM_PER_THREAD || (!handle && own)) return own_queue(&here, queue);
+  *queue = here.legacy;
+  return CUDA_SUCCESS;
+}
+
+EXPORTED CUresult cuStreamCreateWithPriority(CUstream *handle, unsigned int flags, int priority) {
+  struct here here;
+  CHECK(current(&here));
+  if (!handle || flags & ~CU_STREAM_NON_BLOCKING) return CUDA_ERROR_INVALID_VALUE;
+  struct stream *stream = calloc(1, sizeof *stream);
+  if (!stream) return CUDA_ERROR_OUT_OF_MEMORY;
+  *stream = (struct stream){.context = here.context, .device = here.device, .flags = flags, .id = ++last_id,
+                            .priority = priority > LOWEST ? LOWEST : priority < HIGHEST ? HIGHEST : priority};
+  stream->queue = queue_make(here.context, false, !(flags & CU_STREAM_NON_BLOCKING));
+  if (!stream->queue || !handle_add(STREAM, stream)) {
+    if (stream->queue) queue_drop(stream->queue);
+    free(stream);
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  }
+  *handle = (CUstream)stream;
+  return CUDA_SUCCESS;
+}
+
+EXPORTED CUresult cuStreamCreate(CUstream *handle, unsigned int flags) {
+  return cuStreamCreateWithPriority(handle, flags, LOWEST);
+}
+
+/* Work that is in it is still done. */
+EXPORTED CUresult cuStreamDestroy_v2(CUstream handle) {
+  CHECK(ready());
+  if (!handle_is(STREAM, handle, true)) return CUDA_ERROR_INVALID_HANDLE;
+  queue_drop(((struct stream *)handle)->queue);
+  free((void *)handle);
+  return CUDA_SUCCESS;
+}
+
+EXPORTED CUresult cuStreamDestroy(CUstream handle) { return cuStreamDestroy_v2(handle); }
+
+struct of_context {
+  CUcontext context;
+  CUstream found;
+};
+
+static void look(void *object, void *given) {
+  struct of_context *search = given;
+  if (((struct stream *)object)->context == search->context) search->found = object;
+}
+
+void streams_end(CUcontext context) {
+  for (struct of_context search = {.context = context};; search.found = NULL) {
+    handles_each(STREAM, look, &search);
+    if (!search.found) return;
+    cuStreamDestroy_v2(search.found);
+  }
+}
+
+static CUresult query(CUstream handle, bool own) {
+  struct queue *queue;
+  CHECK(stream_queue(handle, own, &queue));
+  struct operation *last = queue_last(queue);
+  if (last) operation_release(last);
+  return last ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
+}
+
+EXPORTED CUresult cuStreamQuery(CUstream handle) { return query(handle, false); }
+EXPORTED CUresult cuStreamQuery_ptsz(CUstream handle) { return query(handle, true); }
+
+static CUresult synchronize(CUstream handle, bool own) {
+  struct queue *queue;
+  CHECK(stream_queue(handle, own, &queue));
+  struct operation *last = queue_last(queue);
+  if (last) {
+    operation_wait(last);
+    operation_release(last);
+  }
+  return CUDA_SUCCESS;
+}
+
+EXPORTED CUresult cuStreamSynchronize(CUstream handle) { return synchronize(handle, false); }
+EXPORTED CUresult cuStreamSynchronize_ptsz(CUstream handle) { return synchronize(handle, true); }
+
+/* The stream of a handle for questions about it; the default ones are described by `blank`. */
+static CUresult describe(CUstream handle, struct stream *blank, const struct stream **stream) {
+  struct here here;
+  CHECK(ready());
+  if (handle && handle != CU_STREAM_LEGACY && handle != CU_STREAM_PER_THREAD) {
+    if (!handle_is(STREAM, handle, false)) return CUDA_ERROR_INVALID_HANDLE;
+    *stream = (struct stream *)handle;
+    return CUDA_SUCCESS;
+  }
+  CHECK(current(&here));
+  *blank = (struct stream){.context = here.context, .device = here.device, .id = handle == CU_STREAM_PER_THREAD ? 2 : 1};
+  *stream = blank;
+  return CUDA_SUCCESS;
+}
+
+EXPORTED CUresult cuStreamGetFlags(CUstream handle, unsigned int *flags) {
+  struct stream blank;
+  const struct stream *stream;
+  if (!flags) return CUDA_ERROR_INVALID_VALUE;
+  CHECK(describe(handle, &blank, &stream));
+  *flags = stream->flags;
+  return CUDA_SUCCESS;
+}
+TWIN(cuStreamGetFlags_ptsz, cuStreamGetFlags);
+
+EXPORTED CUresult cuStreamGetPriority(CUstream handle, int *priority) {
+  struct stream blank;
+  const struct stream *stream;
+  if (!priority) return CUDA_ERROR_INVALID_VALUE;
+  CHECK(describe(handle, &blank, &stream));
+  *priority = stream->priority;
+  return CUDA_SUCCESS;
+}
+TWIN(cuStreamGetPriority_ptsz, cuStreamGetPriority);
+
+EXPORTED CUresult cuStreamGetId(CUstream handle, unsigned long long *id) {
+  struct stream blank;
+  const struct stream *stream;
+  if (!id) return CUDA_ERROR_INVALID_VALUE;
+  CHECK(describe(handle, &blank, &stream));
+  *id = stream->id;
+  return CUDA_SUCCESS;
+}
+TWIN(cuStreamGetId_ptsz, cuStreamGetId);
+
+EXPORTED CUresult cuStreamGetCtx(CUstream handle, CUcontext *context) {
+  struct stream blank;
+  const struct stream *stream;
+  if (!context) return CUDA_ERROR_INVALID_VALUE;
+  CHECK(describe(handle, &blank, &stream));
+  *context = stream->context;
+  return CUDA_SUCCESS;
+}
+TWIN(cuStreamGetCtx_ptsz, cuStreamGetCtx);
+
+EXPORTED CUresult cuStreamGetDevice(CUstream handle, CUdevice *device) {
+  struct stream blank;
+  const struct stream *stream;
+  if (!device) return CUDA_ERROR_INVALID_VALUE;
+  CHECK(describe(handle, &blank, &stream));
+  *device = stream->device;
+  return CUDA_SUCCESS;
+}
+TWIN(cuStreamGetDevice_ptsz, cuStreamGetDevice);
+
+/* Functions of the program, in their turn. */
+
+struct call {
+  CUhostFn function;
+  CUstreamCallback callback; /* instead of `function` */
+  CUstream stream;
+  void *given;
+};
+
+static void call(void *given) {
+  struct call *call = given;
+  set_inside(true);
+  if (call->function)
+    call->function(call->given);
+  else
+    call->callback(call->stream, CUDA_SUCCESS, call->given);
+  set_inside(false);
+  free(call);
+}
+
+static CUresult add_call(CUstream handle, bool own, struct call wanted) {
+  struct queue *queue;
+  CHECK(stream_queue(handle, own, &queue));
+  struct call *made = malloc(sizeof *made);
+  if (!made) return CUDA_ERROR_OUT_OF_MEMORY;
+  *made = wanted;
+  if (queue_add(queue, &(struct work){call, made, true}, NULL, NULL)) return CUDA_SUCCESS;
+  free(made);
+  return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+EXPORTED CUresult cuLaunchHostFunc(CUstream handle, CUhostFn function, void *given) {
+  if (!function) return CUDA_ERROR_INVALID_VALUE;
+  return add_call(handle, false, (struct call){.function = function, .given = given});
+}
+
+EXPORTED CUresult cuLaunchHostFunc_ptsz(CUstream handle, CUhostFn function, void *given) {
+  if (!function) return CUDA_ERROR_INVALID_VALUE;
+  return add_call(handle, true, (struct call){.function = function, .given = given});
+}
+
+EXPORTED CUresult cuStreamAddCallback(CUstream handle, CUstreamCallback callback, void *given, unsigned int flags) {
+  if (!callback || flags) return CUDA_ERROR_INVALID_VALUE;
+  return add_call(handle, false, (struct call){.callback = callback, .stream = handle, .given = given});
+}
+
+EXPORTED CUresult cuStreamAddCallback_ptsz(CUstream handle, CUstreamCallback callback, void *given, unsigned int flags) {
+  if (!callback || flags) return CUDA_ERROR_INVALID_VALUE;
+  return add_call(handle, true, (struct call){.callback = callback, .stream = handle, .given = given});
+}
+
+EXPORTED CUresult cuCtxSynchronize(void) {
+  struct here here;
+  CHECK(current(&here));
+  work_wait(here.context);
+  return CUDA_SUCCESS;
+}

@@ -1,0 +1,305 @@
+/* Work in streams.
+ *
+ * A queue's operations are done one after another; its first one may have to wait for operations of other queues. It then
+ * stands in the list of those that the missing one wakes, so that nobody looks at a queue in vain. Queues whose first
+ * operation can be done stand in the list `ready`, from where threads take them. Whoever waits for an operation does
+ * itself what is in its queue, so that work that is waited for at once never changes threads; but nothing of other
+ * queues, which might go on only after this thread has, and no functions of the program, for the same reason. */
+#include "work.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "driver.h"
+
+enum { MOST_THREADS = 64, IDLE_SECONDS = 2 };
+
+struct operation {
+  struct operation *next; /* in its queue */
+  struct queue *queue;
+  struct work work;
+  struct operation **after; /* references; those before `waited` are done */
+  size_t waits, waited;
+  struct queue *woken; /* queues that wait for this one, by `follower` */
+  unsigned references;
+  bool done;
+};
+
+struct queue {
+  struct queue *next, *previous;     /* of all with work */
+  struct queue *follower, *leader;   /* in `ready`; the first one also in the list of those that an operation wakes */
+  CUcontext context;
+  struct operation *first, *last;
+  bool legacy, ordered, dropped, ready;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* everything here */
+static pthread_cond_t calls = PTHREAD_COND_INITIALIZER;    /* `called` has grown: for idle threads */
+static pthread_cond_t progress = PTHREAD_COND_INITIALIZER; /* something was done, or is ready: for those who wait */
+static struct queue *busy;                                 /* with operations that are not done */
+static struct queue *ready_first, *ready_last;
+static unsigned threads, idle, called, waiting; /* threads: all; without work; of these, told that there is some */
+
+static void release(struct operation *operation) {
+  if (!operation || --operation->references) return;
+  free(operation->after);
+  free(operation);
+}
+
+struct operation *operation_hold(struct operation *operation) {
+  pthread_mutex_lock(&lock);
+  operation->references++;
+  pthread_mutex_unlock(&lock);
+  return operation;
+}
+
+void operation_release(struct operation *operation) {
+  pthread_mutex_lock(&lock);
+  release(operation);
+  pthread_mutex_unlock(&lock);
+}
+
+bool operation_done(const struct operation *operation) {
+  pthread_mutex_lock(&lock);
+  bool done = operation->done;
+  pthread_mutex_unlock(&lock);
+  return done;
+}
+
+struct queue *queue_make(CUcontext context, bool legacy, bool ordered) {
+  struct queue *queue = calloc(1, sizeof *queue);
+  if (queue) *queue = (struct queue){.context = context, .legacy = legacy, .ordered = ordered};
+  return queue;
+}
+
+void queue_drop(struct queue *queue) {
+  pthread_mutex_lock(&lock);
+  queue->dropped = true;
+  bool empty = !queue->first;
+  pthread_mutex_unlock(&lock);
+  if (empty) free(queue);
+}
+
+static void *serve(void *given);
+
+static void call_somebody(void) {
+  if (idle) {
+    idle--;
+    called++;
+    pthread_cond_signal(&calls);
+    return;
+  }
+  pthread_t thread;
+  pthread_attr_t attributes;
+  sigset_t all, before;
+  if (threads == MOST_THREADS || pthread_attr_init(&attributes)) return;
+  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  sigfillset(&all); /* the program's signals are for its own threads */
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  if (!pthread_create(&thread, &attributes, serve, NULL)) threads++;
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  pthread_attr_destroy(&attributes);
+}
+
+static void ready_add(struct queue *queue) {
+  queue->ready = true;
+  queue->follower = NULL;
+  queue->leader = ready_last;
+  *(ready_last ? &ready_last->follower : &ready_first) = queue;
+  ready_last = queue;
+}
+
+static void ready_remove(struct queue *queue) {
+  queue->ready = false;
+  *(queue->leader ? &queue->leader->follower : &ready_first) = queue->follower;
+  *(queue->follower ? &queue->follower->leader : &ready_last) = queue->leader;
+}
+
+/* Put a queue, which has a first operation that nobody does, where it belongs now. True when that can be done. */
+static bool place(struct queue *queue) {
+  struct operation *first = queue->first;
+  while (first->waited < first->waits && first->after[first->waited]->done) first->waited++;
+  if (first->waited == first->waits) {
+    ready_add(queue);
+    return true;
+  }
+  struct operation *missing = first->after[first->waited];
+  queue->follower = missing->woken;
+  missing->woken = queue;
+  return false;
+}
+
+static void place_and_call(struct queue *queue) {
+  if (place(queue)) call_somebody(); /* and who waits is told by `finish`, as something else was done */
+}
+
+static void finish(struct operation *operation) {
+  struct queue *queue = operation->queue;
+  operation->done = true;
+  for (size_t n = 0; n < operation->waits; n++) release(operation->after[n]);
+  operation->waits = operation->waited = 0;
+  queue->first = operation->next;
+  for (struct queue *woken = operation->woken, *next; woken; woken = next) {
+    next = woken->follower;
+    place_and_call(woken);
+  }
+  operation->woken = NULL;
+  if (queue->first) {
+    place_and_call(queue);
+  } else {
+    queue->last = NULL;
+    *(queue->previous ? &queue->previous->next : &busy) = queue->next;
+    if (queue->next) queue->next->previous = queue->previous;
+    if (queue->dropped) free(queue);
+  }
+  release(operation);
+  if (waiting) pthread_cond_broadcast(&progress);
+}
+
+/* Do the first operation of a ready queue. The lock is held before and after. */
+static void do_first(struct queue *queue) {
+  struct operation *operation = queue->first;
+  ready_remove(queue);
+  pthread_mutex_unlock(&lock);
+  operation->work.action(operation->work.given);
+  pthread_mutex_lock(&lock);
+  finish(operation);
+}
+
+static void *serve(void *given) {
+  (void)given;
+  pthread_mutex_lock(&lock);
+  for (bool late = false; !late || ready_first;) {
+    while (ready_first) do_first(ready_first);
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += IDLE_SECONDS;
+    idle++;
+    for (late = false; !called && !late;) late = pthread_cond_timedwait(&calls, &lock, &until);
+    if (called) {
+      called--;
+      late = false;
+    } else {
+      idle--;
+    }
+  }
+  threads--;
+  pthread_mutex_unlock(&lock);
+  return NULL;
+}
+
+/* The lock is held before and after. */
+static void wait_for(const struct operation *operation) {
+  while (!operation->done) {
+    struct queue *queue = operation->queue; /* alive: it has this operation */
+    if (queue->ready && !queue->first->work.foreign) {
+      do_first(queue);
+      continue;
+    }
+    waiting++;
+    pthread_cond_wait(&progress, &lock);
+    waiting--;
+  }
+}
+
+/* What a new operation of a queue waits for besides the one before it: work of the legacy queue, or in that one work of all
+ * queues that are ordered with it. */
+static bool concerns(const struct queue *queue, const struct queue *other) {
+  if (other == queue || other->context != queue->context) return false;
+  return queue->legacy ? other->ordered : queue->ordered && other->legacy;
+}
+
+/* Append an operation. `quiet`: who adds it waits for it, so that nobody has to be called. The lock is held. */
+static struct operation *append(struct queue *queue, const struct work *work, struct operation *after, bool quiet) {
+  struct operation *operation = calloc(1, sizeof *operation);
+  if (!operation) return NULL;
+  size_t waits = after && !after->done;
+  for (struct queue *other = busy; other; other = other->next) waits += concerns(queue, other);
+  struct operation **list = waits ? malloc(waits * sizeof *list) : NULL;
+  if (waits && !list) {
+    free(operation);
+    return NULL;
+  }
+  *operation = (struct operation){.queue = queue, .work = *work, .after = list, .references = 2};
+  if (after && !after->done) list[operation->waits++] = after;
+  for (struct queue *other = busy; other; other = other->next)
+    if (concerns(queue, other)) list[operation->waits++] = other->last;
+  for (size_t n = 0; n < operation->waits; n++) list[n]->references++;
+  if (queue->last) {
+    queue->last->next = operation;
+    queue->last = operation;
+  } else {
+    queue->first = queue->last = operation;
+    queue->previous = NULL;
+    queue->next = busy;
+    if (busy) busy->previous = queue;
+    busy = queue;
+    if (place(queue) && !quiet) call_somebody();
+  }
+  return operation;
+}
+
+bool queue_add(struct queue *queue, const struct work *work, struct operation *after, struct operation **made) {
+  pthread_mutex_lock(&lock);
+  struct operation *operation = append(queue, work, after, false);
+  if (made)
+    *made = operation;
+  else
+    release(operation);
+  pthread_mutex_unlock(&lock);
+  return operation;
+}
+
+bool queue_do(struct queue *queue, const struct work *work) {
+  pthread_mutex_lock(&lock);
+  struct operation *operation = append(queue, work, NULL, true);
+  if (operation) wait_for(operation);
+  release(operation);
+  pthread_mutex_unlock(&lock);
+  return operation;
+}
+
+struct operation *queue_last(struct queue *queue) {
+  pthread_mutex_lock(&lock);
+  struct operation *last = queue->last;
+  if (last) last->references++;
+  pthread_mutex_unlock(&lock);
+  return last;
+}
+
+void operation_wait(struct operation *operation) {
+  pthread_mutex_lock(&lock);
+  wait_for(operation);
+  pthread_mutex_unlock(&lock);
+}
+
+static bool is_busy(CUcontext context) {
+  for (struct queue *queue = busy; queue; queue = queue->next)
+    if (queue->context == context) return true;
+  return false;
+}
+
+bool work_idle(CUcontext context) {
+  pthread_mutex_lock(&lock);
+  bool nothing = !is_busy(context);
+  pthread_mutex_unlock(&lock);
+  return nothing;
+}
+
+/* One after another, of those that are there now: others may add to the queues meanwhile. */
+void work_wait(CUcontext context) {
+  pthread_mutex_lock(&lock);
+  size_t count = 0, n = 0;
+  for (struct queue *queue = busy; queue; queue = queue->next) count += queue->context == context;
+  struct operation **last = malloc((count + 1) * sizeof *last);
+  for (struct queue *queue = busy; last && queue; queue = queue->next)
+    if (queue->context == context) (last[n++] = queue->last)->references++;
+  for (n = 0; last && n < count; n++) {
+    wait_for(last[n]);
+    release(last[n]);
+  }
+  free(last);
+  pthread_mutex_unlock(&lock);
+}

@@ -1,0 +1,46 @@
+/* Work in streams: operations in order, what they wait for, and the threads that do them. */
+#ifndef SOFTGPU_WORK_H
+#define SOFTGPU_WORK_H
+
+#include "api.h"
+#include <stdbool.h>
+#include <stddef.h>
+
+struct queue;
+struct operation;
+
+/* What an operation does: it may not wait for other operations, and frees `given` if that has to be. `foreign`: it is a
+ * function of the program. */
+struct work {
+  void (*action)(void *given);
+  void *given;
+  bool foreign;
+};
+
+/* A queue of a context, or NULL: no memory. `ordered`: its operations and those of the legacy queue wait for each other. */
+struct queue *queue_make(CUcontext context, bool legacy, bool ordered);
+/* What is in it is still done; nothing may be added any more. */
+void queue_drop(struct queue *queue);
+
+/* Append an operation, to be done after `after` too (NULL: nothing). False, and nothing is done: no memory. With `made` the
+ * caller gets a reference. */
+bool queue_add(struct queue *queue, const struct work *work, struct operation *after, struct operation **made);
+/* The same, and wait for it. */
+bool queue_do(struct queue *queue, const struct work *work);
+
+/* The last operation that was appended, with a reference; NULL when all are done. */
+struct operation *queue_last(struct queue *queue);
+
+bool operation_done(const struct operation *operation);
+struct operation *operation_hold(struct operation *operation);
+void operation_release(struct operation *operation);
+
+/* Wait for an operation; the reference stays. */
+void operation_wait(struct operation *operation);
+
+/* Wait until all that was in the queues of a context is done. */
+void work_wait(CUcontext context);
+/* Whether there is nothing. */
+bool work_idle(CUcontext context);
+
+#endif

@@ -1,0 +1,129 @@
+"""Processes that name the same machine: limits of memory hold for all of them together, whatever becomes of each."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tessera.environment import DEVICES, MACHINE
+from tests.nodriver.driver.client import HEAD
+from tools import driver
+
+GIB = 1 << 30
+SECONDS = 60
+CHILD = """
+assert cuda.cuInit(0) == 0 or sys.exit("no machine")
+context = c_void_p()
+assert cuda.cuCtxCreate_v2(byref(context), 0, 0) == 0
+pieces = {}
+for line in sys.stdin:
+    verb, amount = line.split()
+    if verb == "take":
+        pointer = c_uint64()
+        result = cuda.cuMemAlloc_v2(byref(pointer), c_size_t(int(amount)))
+        pieces[int(amount)] = pointer
+        print(result, flush=True)
+    elif verb == "give":
+        print(cuda.cuMemFree_v2(pieces[int(amount)]), flush=True)
+    else:
+        unused, total = c_size_t(), c_size_t()
+        assert cuda.cuMemGetInfo_v2(byref(unused), byref(total)) == 0
+        print(unused.value, flush=True)
+"""
+
+
+class Process:
+    """A program on a machine, told what to do line by line."""
+
+    def __init__(self, folder: Path, machine: str, devices: str = "T4") -> None:
+        environment = {**os.environ, DEVICES.name: devices, MACHINE.name: machine, "XDG_RUNTIME_DIR": str(folder)}
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", HEAD + CHILD, driver.LIBRARY], env=environment, text=True, stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )
+
+    def ask(self, verb: str, amount: int = 0) -> int:
+        assert self.process.stdin and self.process.stdout
+        self.process.stdin.write(f"{verb} {amount}\n")
+        self.process.stdin.flush()
+        return int(self.process.stdout.readline())
+
+    def take(self, amount: int) -> int:
+        return self.ask("take", amount)
+
+    def unused(self) -> int:
+        return self.ask("unused")
+
+    def end(self, hard: bool = False) -> str:
+        if hard:
+            self.process.send_signal(signal.SIGKILL)
+        return self.process.communicate(timeout=SECONDS)[1]
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Iterator[type[Process]]:
+    made: list[Process] = []
+
+    class Here(Process):
+        def __init__(self, machine: str = "one", devices: str = "T4") -> None:
+            super().__init__(tmp_path, machine, devices)
+            made.append(self)
+
+    yield Here
+    for process in made:
+        process.end(hard=True)
+
+
+def test_one_limit_for_all(machine: type[Process]) -> None:
+    first, second = machine(), machine()
+    assert first.take(10 * GIB) == 0
+    assert second.unused() == 6 * GIB
+    assert second.take(7 * GIB) == 2
+    assert second.take(6 * GIB) == 0
+    assert first.take(1) == 2
+    assert first.ask("give", 10 * GIB) == 0
+    assert second.take(9 * GIB) == 0
+    assert first.unused() == GIB
+
+
+@pytest.mark.parametrize("hard", [False, True], ids=["ended", "killed"])
+def test_what_the_dead_had_is_free(machine: type[Process], hard: bool) -> None:
+    first, second = machine(), machine()
+    assert first.take(12 * GIB) == 0 and second.take(5 * GIB) == 2
+    first.end(hard)
+    assert second.unused() == 16 * GIB
+    assert second.take(16 * GIB) == 0
+
+
+def test_the_next_process_of_a_machine_finds_it_empty(machine: type[Process]) -> None:
+    first = machine()
+    assert first.take(12 * GIB) == 0
+    first.end(hard=True)
+    assert machine(devices="L4").unused() == 24 * GIB, "and may have other devices"
+
+
+def test_other_machines_and_those_without_a_name(machine: type[Process]) -> None:
+    processes = [machine("one"), machine("two"), machine(""), machine("")]
+    assert [process.take(16 * GIB) for process in processes] == [0, 0, 0, 0]
+
+
+@pytest.mark.parametrize(("name", "devices", "message"), [
+    ("one", "T4,L4", "the machine one has the devices T4, not T4,L4"),
+    ("a/b", "T4", "SOFTGPU_MACHINE=a/b must be up to 64 letters, digits"),
+    (".", "T4", "SOFTGPU_MACHINE=. must be"), ("x" * 65, "T4", "must be up to 64 letters"),
+])
+def test_machines_that_cannot_be(machine: type[Process], name: str, devices: str, message: str) -> None:
+    assert machine().take(1) == 0
+    assert message in machine(name, devices).end()
+
+
+def test_a_folder_that_others_may_write(machine: type[Process], tmp_path: Path) -> None:
+    (tmp_path / "tessera").mkdir()
+    (tmp_path / "tessera").chmod(0o777)
+    assert "must be yours, and writable by nobody else" in machine().end()
