@@ -10,21 +10,16 @@ import pytest
 
 from tessera.driver_api import STATUSES, by_name, form_of, functions
 from tessera.driver_api.headers import rows
-from tests.compilers import require_nvcc
+from tools import driver
 from tools.native import compiler
+from tools.venv import PYTHON
 
 DECLARATION = re.compile(r"\bCUresult\s+(cu\w+)\s*\(")
 
 
 def include() -> Path:
-    """The headers of the toolkit at hand; they are those of the pinned version."""
-    folder = require_nvcc().resolve().parent.parent / "include"
-    if not (folder / "cudaTypedefs.h").exists():
-        pytest.skip(f"{folder} has no cudaTypedefs.h: pip install nvidia-cuda-runtime")
-    version = re.search(r"#define CUDA_VERSION (\d+)", (folder / "cuda.h").read_text(encoding="utf-8"))
-    if version is None or int(version[1]) != 13000:
-        pytest.skip(f"{folder} is of another version of CUDA than 13.0")
-    return folder
+    """The headers that the software driver is compiled with."""
+    return driver.headers(PYTHON)
 
 
 def test_list_is_what_the_typedefs_say() -> None:
