@@ -27,11 +27,9 @@ static bool fits(uint64_t address, size_t bytes, enum side side, bool *known) {
   return side != KNOWN && address;
 }
 
-static CUresult submit(struct way way, void (*action)(void *), void *given) {
-  struct queue *queue;
-  CHECK(stream_queue(way.stream, way.own, &queue));
+static CUresult submit(struct queue *queue, bool waits, void (*action)(void *), void *given) {
   struct work work = {action, given, false};
-  bool added = way.waits ? queue_do(queue, &work) : queue_add(queue, &work, NULL, NULL);
+  bool added = waits ? queue_do(queue, &work) : queue_add(queue, &work, NULL, NULL);
   return added ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
@@ -67,7 +65,7 @@ static CUresult copy(struct way way, uint64_t target, enum side target_side, uin
     memcpy(made->staged, (const void *)(uintptr_t)source, bytes);
     made->source = (uint64_t)(uintptr_t)made->staged;
   }
-  CUresult result = submit(way, do_copy, made);
+  CUresult result = submit(queue, way.waits, do_copy, made);
   if (result != CUDA_SUCCESS) free(made);
   return result;
 }
@@ -148,7 +146,7 @@ static CUresult fill(struct way way, uint64_t target, size_t pitch, uint32_t val
   struct fill *made = malloc(sizeof *made);
   if (!made) return CUDA_ERROR_OUT_OF_MEMORY;
   *made = (struct fill){target, pitch, row, height, element, value};
-  CUresult result = submit(way, do_fill, made);
+  CUresult result = submit(queue, way.waits, do_fill, made);
   if (result != CUDA_SUCCESS) free(made);
   return result;
 }

@@ -16,7 +16,7 @@ struct stamp {
 };
 
 struct event {
-  CUcontext context;
+  CUcontext context; /* first: `handles_end` */
   unsigned flags;
   struct operation *recorded; /* NULL: never */
   struct stamp *stamp;
@@ -44,45 +44,32 @@ EXPORTED CUresult cuEventCreate(CUevent *handle, unsigned int flags) {
   if (flags & CU_EVENT_INTERPROCESS) return CUDA_ERROR_NOT_SUPPORTED;
   if (!handle || flags & ~FLAGS) return CUDA_ERROR_INVALID_VALUE;
   struct event *event = calloc(1, sizeof *event);
+  if (event) *event = (struct event){.context = here.context, .flags = flags};
   if (!event || !handle_add(EVENT, event)) {
     free(event);
     return CUDA_ERROR_OUT_OF_MEMORY;
   }
-  event->context = here.context;
-  event->flags = flags;
   *handle = (CUevent)event;
   return CUDA_SUCCESS;
+}
+
+static void end(void *given) {
+  struct event *event = given;
+  if (event->recorded) operation_release(event->recorded);
+  let_go(event->stamp);
+  free(event);
 }
 
 EXPORTED CUresult cuEventDestroy_v2(CUevent handle) {
   CHECK(ready());
   if (!handle_is(EVENT, handle, true)) return CUDA_ERROR_INVALID_HANDLE;
-  struct event *event = (struct event *)handle;
-  if (event->recorded) operation_release(event->recorded);
-  let_go(event->stamp);
-  free(event);
+  end(handle);
   return CUDA_SUCCESS;
 }
 
 EXPORTED CUresult cuEventDestroy(CUevent handle) { return cuEventDestroy_v2(handle); }
 
-struct of_context {
-  CUcontext context;
-  CUevent found;
-};
-
-static void look(void *object, void *given) {
-  struct of_context *search = given;
-  if (((struct event *)object)->context == search->context) search->found = object;
-}
-
-void events_end(CUcontext context) {
-  for (struct of_context search = {.context = context};; search.found = NULL) {
-    handles_each(EVENT, look, &search);
-    if (!search.found) return;
-    cuEventDestroy_v2(search.found);
-  }
-}
+void events_end(CUcontext context) { handles_end(EVENT, context, end); }
 
 static CUresult record(CUevent handle, CUstream stream, bool own) {
   struct queue *queue;

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <search.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
 static void *trees[HANDLE_KINDS];
@@ -32,19 +33,29 @@ bool handle_is(enum handle kind, const void *object, bool remove) {
   return found;
 }
 
-struct each {
-  void (*action)(void *object, void *given);
-  void *given;
+struct search {
+  CUcontext context;
+  void **objects; /* NULL while they are counted */
+  size_t count;
 };
 
-static void visit(const void *node, VISIT when, void *given) {
-  const struct each *each = given;
-  if (when == postorder || when == leaf) each->action(*(void *const *)node, each->given);
+static void look(const void *node, VISIT when, void *given) {
+  void *object = *(void *const *)node;
+  struct search *search = given;
+  if ((when != postorder && when != leaf) || *(const CUcontext *)object != search->context) return;
+  if (search->objects) search->objects[search->count] = object;
+  search->count++;
 }
 
-void handles_each(enum handle kind, void (*action)(void *object, void *given), void *given) {
-  struct each each = {action, given};
+void handles_end(enum handle kind, CUcontext context, void (*end)(void *object)) {
+  struct search search = {.context = context};
   pthread_rwlock_rdlock(&lock);
-  twalk_r(trees[kind], visit, &each);
+  twalk_r(trees[kind], look, &search);
+  search.objects = search.count ? malloc(search.count * sizeof *search.objects) : NULL;
+  search.count = 0;
+  if (search.objects) twalk_r(trees[kind], look, &search);
   pthread_rwlock_unlock(&lock);
+  for (size_t n = 0; n < search.count; n++)
+    if (handle_is(kind, search.objects[n], true)) end(search.objects[n]);
+  free(search.objects);
 }

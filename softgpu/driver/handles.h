@@ -4,13 +4,15 @@
 
 #include <stdbool.h>
 
+#include "api.h"
+
 enum handle { STREAM, EVENT, HANDLE_KINDS };
 
 bool handle_add(enum handle kind, void *object); /* false: no memory */
 /* With `remove` exactly one of those who ask at the same time gets true. */
 bool handle_is(enum handle kind, const void *object, bool remove);
 
-/* Call `action` for every object of a kind; it may remove none. */
-void handles_each(enum handle kind, void (*action)(void *object, void *given), void *given);
+/* End all objects of a kind that belong to a context, which is the first thing that each of them has. */
+void handles_end(enum handle kind, CUcontext context, void (*end)(void *object));
 
 #endif

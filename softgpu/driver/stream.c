@@ -7,13 +7,10 @@
 #include "driver.h"
 #include "handles.h"
 
-/* The same function under the symbol of its twin, for calls in which no default stream can be meant. */
-#define TWIN(twin, function) extern __typeof(function) twin EXPORTED __attribute__((alias(#function)))
-
 enum { LOWEST = 0, HIGHEST = -5 };
 
 struct stream {
-  CUcontext context;
+  CUcontext context; /* first: `handles_end` */
   CUdevice device;
   struct queue *queue;
   unsigned flags;
@@ -99,33 +96,22 @@ EXPORTED CUresult cuStreamCreate(CUstream *handle, unsigned int flags) {
 }
 
 /* Work that is in it is still done. */
+static void end(void *given) {
+  struct stream *stream = given;
+  queue_drop(stream->queue);
+  free(stream);
+}
+
 EXPORTED CUresult cuStreamDestroy_v2(CUstream handle) {
   CHECK(ready());
   if (!handle_is(STREAM, handle, true)) return CUDA_ERROR_INVALID_HANDLE;
-  queue_drop(((struct stream *)handle)->queue);
-  free((void *)handle);
+  end(handle);
   return CUDA_SUCCESS;
 }
 
 EXPORTED CUresult cuStreamDestroy(CUstream handle) { return cuStreamDestroy_v2(handle); }
 
-struct of_context {
-  CUcontext context;
-  CUstream found;
-};
-
-static void look(void *object, void *given) {
-  struct of_context *search = given;
-  if (((struct stream *)object)->context == search->context) search->found = object;
-}
-
-void streams_end(CUcontext context) {
-  for (struct of_context search = {.context = context};; search.found = NULL) {
-    handles_each(STREAM, look, &search);
-    if (!search.found) return;
-    cuStreamDestroy_v2(search.found);
-  }
-}
+void streams_end(CUcontext context) { handles_end(STREAM, context, end); }
 
 static CUresult query(CUstream handle, bool own) {
   struct queue *queue;
@@ -167,55 +153,23 @@ static CUresult describe(CUstream handle, struct stream *blank, const struct str
   return CUDA_SUCCESS;
 }
 
-EXPORTED CUresult cuStreamGetFlags(CUstream handle, unsigned int *flags) {
-  struct stream blank;
-  const struct stream *stream;
-  if (!flags) return CUDA_ERROR_INVALID_VALUE;
-  CHECK(describe(handle, &blank, &stream));
-  *flags = stream->flags;
-  return CUDA_SUCCESS;
-}
-TWIN(cuStreamGetFlags_ptsz, cuStreamGetFlags);
+/* A question, and its twin: no default stream of a thread is meant by 0. */
+#define QUESTION(name, type, field)                              \
+  EXPORTED CUresult name(CUstream handle, type *answer) {        \
+    struct stream blank;                                         \
+    const struct stream *stream;                                 \
+    if (!answer) return CUDA_ERROR_INVALID_VALUE;                \
+    CHECK(describe(handle, &blank, &stream));                    \
+    *answer = stream->field;                                     \
+    return CUDA_SUCCESS;                                         \
+  }                                                              \
+  extern __typeof(name) name##_ptsz EXPORTED __attribute__((alias(#name)));
 
-EXPORTED CUresult cuStreamGetPriority(CUstream handle, int *priority) {
-  struct stream blank;
-  const struct stream *stream;
-  if (!priority) return CUDA_ERROR_INVALID_VALUE;
-  CHECK(describe(handle, &blank, &stream));
-  *priority = stream->priority;
-  return CUDA_SUCCESS;
-}
-TWIN(cuStreamGetPriority_ptsz, cuStreamGetPriority);
-
-EXPORTED CUresult cuStreamGetId(CUstream handle, unsigned long long *id) {
-  struct stream blank;
-  const struct stream *stream;
-  if (!id) return CUDA_ERROR_INVALID_VALUE;
-  CHECK(describe(handle, &blank, &stream));
-  *id = stream->id;
-  return CUDA_SUCCESS;
-}
-TWIN(cuStreamGetId_ptsz, cuStreamGetId);
-
-EXPORTED CUresult cuStreamGetCtx(CUstream handle, CUcontext *context) {
-  struct stream blank;
-  const struct stream *stream;
-  if (!context) return CUDA_ERROR_INVALID_VALUE;
-  CHECK(describe(handle, &blank, &stream));
-  *context = stream->context;
-  return CUDA_SUCCESS;
-}
-TWIN(cuStreamGetCtx_ptsz, cuStreamGetCtx);
-
-EXPORTED CUresult cuStreamGetDevice(CUstream handle, CUdevice *device) {
-  struct stream blank;
-  const struct stream *stream;
-  if (!device) return CUDA_ERROR_INVALID_VALUE;
-  CHECK(describe(handle, &blank, &stream));
-  *device = stream->device;
-  return CUDA_SUCCESS;
-}
-TWIN(cuStreamGetDevice_ptsz, cuStreamGetDevice);
+QUESTION(cuStreamGetFlags, unsigned int, flags)
+QUESTION(cuStreamGetPriority, int, priority)
+QUESTION(cuStreamGetId, unsigned long long, id)
+QUESTION(cuStreamGetCtx, CUcontext, context)
+QUESTION(cuStreamGetDevice, CUdevice, device)
 
 /* Functions of the program, in their turn. */
 

@@ -275,19 +275,6 @@ void operation_wait(struct operation *operation) {
   pthread_mutex_unlock(&lock);
 }
 
-static bool is_busy(CUcontext context) {
-  for (struct queue *queue = busy; queue; queue = queue->next)
-    if (queue->context == context) return true;
-  return false;
-}
-
-bool work_idle(CUcontext context) {
-  pthread_mutex_lock(&lock);
-  bool nothing = !is_busy(context);
-  pthread_mutex_unlock(&lock);
-  return nothing;
-}
-
 /* One after another, of those that are there now: others may add to the queues meanwhile. */
 void work_wait(CUcontext context) {
   pthread_mutex_lock(&lock);

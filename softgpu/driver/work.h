@@ -40,7 +40,5 @@ void operation_wait(struct operation *operation);
 
 /* Wait until all that was in the queues of a context is done. */
 void work_wait(CUcontext context);
-/* Whether there is nothing. */
-bool work_idle(CUcontext context);
 
 #endif
