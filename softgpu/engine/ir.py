@@ -290,3 +290,22 @@ class Builder:
     def fma(self, a: Value, b: Value, c: Value) -> Value:
         """a * b + c with one rounding."""
         return self.intrinsic("llvm.fma", element(a.type), a, b, c)
+
+
+def split(b: Builder, parts: Sequence[Value]) -> list[Value]:
+    """Vectors as parts that are registers of the machine: LLVM shuffles these faster, and better, than long ones."""
+    size = (512 if b.wide_registers else 256) // bits(parts[0].type)
+    found = []
+    for part in parts:
+        count = lanes(part.type)
+        found += [part] if count <= size else [
+            b.shuffle(part, None, list(range(first, first + size))) for first in range(0, count, size)]
+    return found
+
+
+def joined(b: Builder, parts: list[Value]) -> Value:
+    """Vectors of one length, one behind another."""
+    while len(parts) > 1:
+        count = 2 * lanes(parts[0].type)
+        parts = [b.shuffle(parts[i], parts[i + 1], list(range(count))) for i in range(0, len(parts), 2)]
+    return parts[0]

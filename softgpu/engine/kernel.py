@@ -141,7 +141,7 @@ def _tables(lower: Lower, emitter: FunctionEmitter, kernel: Function, options: O
              layout.local_bytes, emitter.frame_bytes, len(emitter.points), len(lower.sites), len(lower.caches),
              len(lower.counters), len(layout.globals)]
     pointers = ["@softgpu_run", "@softgpu_points", "@softgpu_sites", "@softgpu_globals", "@softgpu_work",
-                "@softgpu_caches",                 strings.name(kernel.name), strings.name(about)]
+                "@softgpu_caches", strings.name(kernel.name), strings.name(about)]
     site_type, point_type = "{ ptr, i32, i32, i32, i8, i8, i16 }", "{ i32, i32 }"
     types = ", ".join(["i32"] * len(words) + ["ptr"] * len(pointers))
     values = ", ".join([*[f"i32 {word}" for word in words], *[f"ptr {pointer}" for pointer in pointers]])

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from ptxparse.model import Address, Immediate, Register, Symbol
 from softgpu.engine.emit.families import Family, family_of
 from softgpu.engine.emit.lower import SCRATCH_BYTES, Mask
-from softgpu.engine.ir import WARP, Builder, Value, bits, lanes, shaped
+from softgpu.engine.ir import WARP, Builder, Value, bits, joined, lanes, shaped, split
 from softgpu.engine.shapes import ZEROS, Shape, constant
 from softgpu.engine.webs import Web
 
@@ -513,25 +513,6 @@ def _together(b: Builder, values: Sequence[Value]) -> list[Value]:
         for start in (0, size // 2):
             found.append(b.shuffle(x, y, [i + size * k for i in range(start, start + size // 2) for k in range(2)]))
     return found
-
-
-def split(b: Builder, parts: Sequence[Value]) -> list[Value]:
-    """Vectors as parts that are registers of the machine: LLVM shuffles these faster, and better, than long ones."""
-    size = (512 if b.wide_registers else 256) // bits(parts[0].type)
-    found = []
-    for part in parts:
-        count = lanes(part.type)
-        found += [part] if count <= size else [
-            b.shuffle(part, None, list(range(first, first + size))) for first in range(0, count, size)]
-    return found
-
-
-def joined(b: Builder, parts: list[Value]) -> Value:
-    """Vectors of one length, one behind another."""
-    while len(parts) > 1:
-        count = 2 * lanes(parts[0].type)
-        parts = [b.shuffle(parts[i], parts[i + 1], list(range(count))) for i in range(0, len(parts), 2)]
-    return parts[0]
 
 
 def vector_of(element: int, count: int = WARP) -> str:

@@ -20,11 +20,10 @@ from softgpu.engine.emit.access import (
     Access,
     deinterleaved,
     interleaved,
-    joined,
     vector_of,
 )
 from softgpu.engine.emit.lower import Mask
-from softgpu.engine.ir import WARP, Builder, Value, lanes
+from softgpu.engine.ir import WARP, Builder, Value, joined, lanes
 
 if TYPE_CHECKING:
     from softgpu.engine.emit.lower import Lower
@@ -366,23 +365,27 @@ def _store_vector(access: Access, whole: Value, pointer: Value, active: Value | 
     if active is None:
         lower.store(whole, pointer, access.size)
         return
-    part, done = lower.label("part"), lower.label("written")
-    slow_masks = not lower.target.has("avx512f")  # some CPUs take ten times as long for them, even for full ones
-    if slow_masks:
-        whole_too = lower.label("whole")
-        full = b.icmp("eq", access.mask.bits, Value("-1", "i32"))
-        lower.branch(full, whole_too, part, likely=True)
-        lower.place(whole_too)
-        lower.store(whole, pointer, access.size)
-        lower.jump(done)
-        lower.place(part)
+    if lower.target.has("avx512f"):
+        _store_masked(access, whole, pointer, active)
+        return
+    # Some CPUs take ten times as long for a store with a mask, even with a full one.
+    unmasked, masked, done = lower.label("unmasked"), lower.label("masked"), lower.label("written")
+    lower.branch(b.icmp("eq", access.mask.bits, Value("-1", "i32")), unmasked, masked, likely=True)
+    lower.place(unmasked)
+    lower.store(whole, pointer, access.size)
+    lower.jump(done)
+    lower.place(masked)
+    _store_masked(access, whole, pointer, active)
+    lower.jump(done)
+    lower.place(done)
+
+
+def _store_masked(access: Access, whole: Value, pointer: Value, active: Value) -> None:
+    b = access.lower.builder
     name = f"llvm.masked.store.v{lanes(whole.type)}i{access.element}.p0"
     b.declarations.setdefault(name, f"declare void @{name}({whole.type}, ptr, {active.type})")
     b.line(f"  call void @{name}({whole.type} {whole.ref}, ptr align {access.size} {pointer.ref}, "
            f"{active.type} {active.ref})")
-    if slow_masks:
-        lower.jump(done)
-        lower.place(done)
 
 
 def _scatter(access: Access, values: list[Value]) -> None:

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 from ptxparse.model import Operand
 from softgpu.engine.emit import loads, rows
-from softgpu.engine.emit.access import LIMIT_AT, READ, SHARED, WRITE, Access, Place, cache_of, interleaved, joined
+from softgpu.engine.emit.access import LIMIT_AT, READ, SHARED, WRITE, Access, Place, cache_of, interleaved
 from softgpu.engine.emit.lower import Mask
 from softgpu.engine.emit.memory import address, items
 from softgpu.engine.emit.warp import whole_warp
-from softgpu.engine.ir import WARP, Builder, Value, shaped
+from softgpu.engine.ir import WARP, Builder, Value, joined, shaped
 from softgpu.engine.ops import fragments
 from softgpu.engine.shapes import Shape
 

@@ -19,11 +19,10 @@ from softgpu.engine.emit.access import (
     SHARED,
     STORE,
     Access,
-    joined,
     rotated,
 )
 from softgpu.engine.emit.lower import ENV
-from softgpu.engine.ir import WARP, Builder, Value, lanes, shaped
+from softgpu.engine.ir import WARP, Builder, Value, joined, lanes, shaped
 
 Columns = Callable[[Builder, Value], list[Value]]
 Rows = Callable[[Builder, Sequence[Value]], Value]
@@ -95,11 +94,16 @@ def helper(inner: Builder, number: int, operands: Sequence[Value]) -> Value:
     return inner.emit(f"call i32 {function.ref}({given})", "i32")
 
 
-def outside(inner: Builder, addresses: Value, width: int, mask: Value, cache: Value) -> Value:
-    """The lanes of ``mask`` (i32) whose bytes are not all where the cache says, or not aligned to their number."""
+def _compared_with(inner: Builder, cache: Value) -> tuple[Value, Value]:
+    """Start and limit of a cache."""
     start = inner.emit(f"load i64, ptr {cache.ref}", "i64")
     at = inner.emit(f"getelementptr i8, ptr {cache.ref}, i64 {LIMIT_AT}", "ptr")
-    limit = inner.emit(f"load i64, ptr {at.ref}", "i64")
+    return start, inner.emit(f"load i64, ptr {at.ref}", "i64")
+
+
+def outside(inner: Builder, addresses: Value, width: int, mask: Value, cache: Value) -> Value:
+    """The lanes of ``mask`` (i32) whose bytes are not all where the cache says, or not aligned to their number."""
+    start, limit = _compared_with(inner, cache)
     distance = rotated(inner, inner.sub(addresses, inner.splat(start)), width.bit_length() - 1)
     inside = inner.mask_bits(inner.icmp("ult", distance, inner.splat(limit)))
     return inner.and_(mask, inner.invert(inside))
@@ -178,9 +182,7 @@ def _runs(inner: Builder, addresses: Value, space: int, width: int, whole_only: 
           ) -> tuple[Value, list[str]]:
     """Whether each run of lanes is at neighbouring places inside, or not active; and pointers to the first ones, to
     ``otherwise`` for runs that are not active. ``whole_only``: no run may be active in part."""
-    start = inner.emit(f"load i64, ptr {_CACHE.ref}", "i64")
-    at = inner.emit(f"getelementptr i8, ptr {_CACHE.ref}, i64 {LIMIT_AT}", "ptr")
-    limit = inner.emit(f"load i64, ptr {at.ref}", "i64")
+    start, limit = _compared_with(inner, _CACHE)
     limit = inner.intrinsic("llvm.usub.sat", "i64", limit, inner.constant(RUN - 1, "i64"))
     offsets = inner.vector([lane % RUN * width for lane in range(WARP)], "i64")
     firsts = inner.shuffle(addresses, None, [lane // RUN * RUN for lane in range(WARP)])

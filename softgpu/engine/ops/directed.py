@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from softgpu.engine.ir import Builder, Value, bits, element, lanes
+from softgpu.engine.ir import Builder, Value, bits, element, joined, lanes, split
 from softgpu.engine.ops.fused import directed_fma
 from softgpu.engine.ops.rounding import directed, ordered_sum_error, two_sum_error, wide
 
@@ -126,17 +126,13 @@ def by_instruction(b: Builder, family: str, mode: str, *operands: Value) -> Valu
         return None
     if family == "rcp":
         operands = (b.like(1.0, operands[0]), *operands)
-    pieces = [[b.shuffle(x, None, list(range(start, start + width))) for x in operands]
-              for start in range(0, count, width)]
+    pieces = list(zip(*[split(b, [x]) for x in operands], strict=True))
     if b.wide_registers:
         parts = [_with_operand(b, family, mode, piece) for piece in pieces]
     else:
         parts = [part for k in range(0, len(pieces), _AT_ONCE)
                  for part in _with_register(b, family, mode, pieces[k : k + _AT_ONCE])]
-    while len(parts) > 1:
-        both = 2 * lanes(parts[0].type)
-        parts = [b.shuffle(parts[i], parts[i + 1], list(range(both))) for i in range(0, len(parts), 2)]
-    return parts[0]
+    return joined(b, parts)
 
 
 def _suffix(piece: Sequence[Value]) -> str:
