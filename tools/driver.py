@@ -15,8 +15,8 @@ LINK = native.LIBRARY.with_name("libcuda.so")
 HEADERS = Path("nvidia", "cu13", "include")
 """Where the wheel ``nvidia-cuda-runtime`` puts them, in a folder of packages."""
 
-USERS = frozenset({"driver"})
-"""Tiers that need the driver."""
+USERS = frozenset({"driver", "clients"})
+"""Tiers and benchmarks that need the driver."""
 
 
 def headers(python: Path) -> Path:
