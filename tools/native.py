@@ -17,7 +17,7 @@ LIBRARY = ROOT / "softgpu" / "lib" / "libsoftgpu-engine.so"
 FLAGS = ("-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", "-fPIC", "-fvisibility=hidden", "-pthread", "-D_GNU_SOURCE")
 SANITIZERS = ("address,undefined", "thread")
 
-USERS = frozenset({"engine", "clients"})
+USERS = frozenset({"engine"})
 """Tiers and benchmarks that need the run-time; the others do without a C compiler."""
 
 
