@@ -2,7 +2,7 @@
 
     python -m softgpu.driver.generate FOLDER PATH_OF_cuda.h
 
-``wrappers.c``, ``renamed.h``: the functions that programs call (``wrappers.py``). ``refused.c``: what they go on to where
+``wrappers.c``, ``renamed.h``: the functions that programs call (``wrappers.py``). ``refused.c``: what they go on to if
 nothing is implemented. ``functions.c``: what ``cuGetProcAddress`` finds. ``errors.c``: names and texts of results.
 ``cards.c``: the cards of ``tessera/cards.toml``.
 """
