@@ -9,7 +9,11 @@
 #include "api.h"
 #include "cards.h"
 
-#define EXPORTED __attribute__((visibility("default")))
+/* Marks a function of the API: what programs call goes on to it. */
+#define EXPORTED
+/* The same function under one more symbol. */
+#define ALIAS(name) __attribute__((alias(ALIAS_TEXT(name))))
+#define ALIAS_TEXT(name) #name
 enum { MOST_DEVICES = 64 };
 
 struct device {
