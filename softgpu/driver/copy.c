@@ -4,6 +4,7 @@
 
 #include "allocations.h"
 #include "driver.h"
+#include "mapping.h"
 #include "stream.h"
 
 enum side { HOST, KNOWN, EITHER }; /* any address; one that the driver knows; whichever it is */
@@ -20,10 +21,10 @@ static struct way in(CUstream stream) { return (struct way){stream, false, false
 static struct way in_own(CUstream stream) { return (struct way){stream, true, false}; }
 
 /* Whether bytes may be accessed, and whether the driver knows them. Of an address that it knows all of them must lie in one
- * allocation. The lock is held. */
-static bool fits(uint64_t address, size_t bytes, enum side side, bool *known) {
+ * allocation. `held` is NULL before. The lock is held. */
+static bool fits(uint64_t address, size_t bytes, enum side side, bool *known, struct mapping **held) {
   *known = allocation_with(address, 1);
-  if (*known) return side == HOST || allocation_with(address, bytes);
+  if (*known) return allocation_hold(address, bytes, held) || side == HOST;
   return side != KNOWN && address;
 }
 
@@ -36,37 +37,49 @@ static CUresult submit(struct queue *queue, bool waits, void (*action)(void *), 
 struct copy {
   uint64_t target, source;
   size_t bytes;
+  struct mapping *held[2];
   unsigned char staged[]; /* what is copied, when the program may change it as soon as the call returns */
 };
+
+static void end_copy(struct copy *copy) {
+  mapping_release(copy->held[0]);
+  mapping_release(copy->held[1]);
+  free(copy);
+}
 
 static void do_copy(void *given) {
   struct copy *copy = given;
   memmove((void *)(uintptr_t)copy->target, (const void *)(uintptr_t)copy->source, copy->bytes);
-  free(copy);
+  end_copy(copy);
 }
 
 /* Of pageable memory, what is read is taken at once, and what is written is there when the call returns. */
 static CUresult copy(struct way way, uint64_t target, enum side target_side, uint64_t source, enum side source_side,
                      size_t bytes) {
   struct queue *queue;
-  bool target_known, source_known;
+  bool target_known = false, source_known = false;
+  struct mapping *held[2] = {NULL, NULL};
   CHECK(stream_queue(way.stream, way.own, &queue));
   if (!bytes) return CUDA_SUCCESS;
   allocations_read();
-  bool good = fits(target, bytes, target_side, &target_known) && fits(source, bytes, source_side, &source_known);
+  bool good = fits(target, bytes, target_side, &target_known, &held[0]) &&
+              fits(source, bytes, source_side, &source_known, &held[1]);
   allocations_release();
-  if (!good) return CUDA_ERROR_INVALID_VALUE;
   if (!target_known) way.waits = true;
   bool staged = !way.waits && !source_known;
-  struct copy *made = malloc(sizeof *made + (staged ? bytes : 0));
-  if (!made) return CUDA_ERROR_OUT_OF_MEMORY;
-  *made = (struct copy){.target = target, .source = source, .bytes = bytes};
+  struct copy *made = good ? malloc(sizeof *made + (staged ? bytes : 0)) : NULL;
+  if (!made) {
+    mapping_release(held[0]);
+    mapping_release(held[1]);
+    return good ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_VALUE;
+  }
+  *made = (struct copy){.target = target, .source = source, .bytes = bytes, .held = {held[0], held[1]}};
   if (staged) {
     memcpy(made->staged, (const void *)(uintptr_t)source, bytes);
     made->source = (uint64_t)(uintptr_t)made->staged;
   }
   CUresult result = submit(queue, way.waits, do_copy, made);
-  if (result != CUDA_SUCCESS) free(made);
+  if (result != CUDA_SUCCESS) end_copy(made);
   return result;
 }
 
@@ -108,10 +121,16 @@ struct fill {
   uint64_t target;
   size_t pitch, row, height, element; /* bytes, but for the height in rows */
   uint32_t value;
+  struct mapping *held;
 };
 
+static void end_fill(struct fill *fill) {
+  mapping_release(fill->held);
+  free(fill);
+}
+
 static void do_fill(void *given) {
-  const struct fill *fill = given;
+  struct fill *fill = given;
   for (size_t y = 0; y < fill->height; y++) {
     uint8_t *at = (uint8_t *)(uintptr_t)(fill->target + y * fill->pitch);
     if (fill->element == 1) {
@@ -125,7 +144,7 @@ static void do_fill(void *given) {
       done += more;
     }
   }
-  free(given);
+  end_fill(fill);
 }
 
 /* `height` rows of `width` elements of 1, 2 or 4 bytes, `pitch` bytes apart. */
@@ -133,6 +152,7 @@ static CUresult fill(struct way way, uint64_t target, size_t pitch, uint32_t val
                      size_t height) {
   struct queue *queue;
   size_t row, last;
+  struct mapping *held = NULL;
   CHECK(stream_queue(way.stream, way.own, &queue));
   if (target % element || pitch % element) return CUDA_ERROR_INVALID_VALUE;
   if (!width || !height) return CUDA_SUCCESS;
@@ -140,14 +160,17 @@ static CUresult fill(struct way way, uint64_t target, size_t pitch, uint32_t val
       __builtin_mul_overflow(height - 1, pitch, &last) || last + row < last)
     return CUDA_ERROR_INVALID_VALUE;
   allocations_read();
-  bool good = allocation_with(target, last + row);
+  bool good = allocation_hold(target, last + row, &held);
   allocations_release();
   if (!good) return CUDA_ERROR_INVALID_VALUE;
   struct fill *made = malloc(sizeof *made);
-  if (!made) return CUDA_ERROR_OUT_OF_MEMORY;
-  *made = (struct fill){target, pitch, row, height, element, value};
+  if (!made) {
+    mapping_release(held);
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  }
+  *made = (struct fill){target, pitch, row, height, element, value, held};
   CUresult result = submit(queue, way.waits, do_fill, made);
-  if (result != CUDA_SUCCESS) free(made);
+  if (result != CUDA_SUCCESS) end_fill(made);
   return result;
 }
 
