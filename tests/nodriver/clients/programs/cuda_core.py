@@ -93,7 +93,7 @@ def kernels_describe_themselves() -> None:
     kernel = compiled(device).get_kernel("add")
     assert kernel.num_arguments == 4
     assert [(one.offset, one.size) for one in kernel.arguments_info] == [(0, 8), (8, 8), (16, 8), (24, 4)]
-    assert kernel.attributes.max_threads_per_block() == 1024
+    assert kernel.attributes.max_threads_per_block == 1024
     assert kernel.occupancy.max_active_blocks_per_multiprocessor(256, 0) > 0
 
 
