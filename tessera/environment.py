@@ -52,5 +52,11 @@ MACHINE = EnvironmentVariable(
     "Name of a machine of software GPUs; processes that name the same one share its GPUs and their memory.",
 )
 
-VARIABLES: tuple[EnvironmentVariable, ...] = (MATERIAL, CACHE, PYTHON, DEVICES, DRIVER_VERSION, MACHINE)
+DECREE = EnvironmentVariable(
+    "SOFTGPU_DECREE",
+    "cubins are refused",
+    "Folder of PTX for cubins: `DIGEST.ptx` is what the software driver runs for the one whose SHA-256 is DIGEST.",
+)
+
+VARIABLES: tuple[EnvironmentVariable, ...] = (MATERIAL, CACHE, PYTHON, DEVICES, DRIVER_VERSION, MACHINE, DECREE)
 """The table, in the order in which the documentation shows it."""
