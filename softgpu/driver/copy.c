@@ -10,6 +10,7 @@
 
 #include "allocations.h"
 #include "driver.h"
+#include "mapping.h"
 
 enum { MOST_PITCH = 2147483647, SHORT = 1 << 16 };
 
@@ -32,11 +33,11 @@ struct copy {
   void *staged; /* what is copied, when the program may change it as soon as the call returns */
 };
 
-struct memory memory_at(uint64_t address, size_t bytes) {
+struct memory memory_hold(uint64_t address, size_t bytes) {
   allocations_read();
   const struct allocation *found = allocation_with(address, 1);
-  struct memory memory = {.known = found, .host = found && found->kind != ON_DEVICE,
-                          .whole = found && allocation_with(address, bytes)};
+  struct memory memory = {.known = found, .host = found && !on_device(found)};
+  memory.whole = found && allocation_hold(address, bytes, &memory.held);
   allocations_release();
   return memory;
 }
@@ -72,8 +73,11 @@ static CUresult run(const struct command *command) {
 }
 
 static void end(struct command *command) {
-  free(((struct copy *)command)->staged);
-  free(command);
+  struct copy *copy = (struct copy *)command;
+  mapping_release(copy->target_memory.held);
+  mapping_release(copy->source_memory.held);
+  free(copy->staged);
+  free(copy);
 }
 
 static const struct command_kind COPY = {.type = CU_GRAPH_NODE_TYPE_MEMCPY, .run = run, .end = end};
@@ -113,13 +117,13 @@ static CUresult find(const struct given *given, struct extent extent, struct row
   if (!base || __builtin_add_overflow(base, offset, &rows->start) || __builtin_add_overflow(rows->start, last, &end))
     return CUDA_ERROR_INVALID_VALUE;
   rows->slice = slice;
-  *memory = memory_at(rows->start, last);
+  *memory = memory_hold(rows->start, last);
   if (given->type == CU_MEMORYTYPE_HOST && memory->host && !memory->whole) memory->known = false; /* partly registered */
   if (memory->known ? !memory->whole : given->type == CU_MEMORYTYPE_DEVICE) return CUDA_ERROR_INVALID_VALUE;
   return CUDA_SUCCESS;
 }
 
-/* The command, and NULL when there is nothing to copy. */
+/* All but the beginning of the command. */
 static CUresult make(const CUDA_MEMCPY3D *params, struct copy **made) {
   if (!params) return CUDA_ERROR_INVALID_VALUE;
   struct copy copy = {.params = *params, .extent = {params->WidthInBytes, params->Height, params->Depth}};
@@ -128,12 +132,16 @@ static CUresult make(const CUDA_MEMCPY3D *params, struct copy **made) {
   struct given source = {params->srcMemoryType, params->srcHost, params->srcDevice, params->srcXInBytes, params->srcY,
                          params->srcZ, params->srcLOD, params->srcPitch, params->srcHeight};
   if (params->reserved0 || params->reserved1) return CUDA_ERROR_INVALID_VALUE;
-  CHECK(find(&target, copy.extent, &copy.target, &copy.target_memory));
-  CHECK(find(&source, copy.extent, &copy.source, &copy.source_memory));
-  *made = malloc(sizeof copy);
-  if (!*made) return CUDA_ERROR_OUT_OF_MEMORY;
-  **made = copy;
-  return CUDA_SUCCESS;
+  CUresult result = find(&target, copy.extent, &copy.target, &copy.target_memory);
+  if (result == CUDA_SUCCESS) result = find(&source, copy.extent, &copy.source, &copy.source_memory);
+  *made = result == CUDA_SUCCESS ? malloc(sizeof copy) : NULL;
+  if (*made) {
+    **made = copy;
+    return CUDA_SUCCESS;
+  }
+  mapping_release(copy.target_memory.held);
+  mapping_release(copy.source_memory.held);
+  return result == CUDA_SUCCESS ? CUDA_ERROR_OUT_OF_MEMORY : result;
 }
 
 CUresult copy_command(const CUDA_MEMCPY3D *params, CUcontext context, unsigned long long context_id, struct command **made) {
