@@ -2,6 +2,7 @@
 #include "command.h"
 
 #include "driver.h"
+#include "watch.h"
 
 struct command command_begin(const struct command_kind *kind, const struct stream_place *place) {
   return (struct command){.kind = kind, .context = place->context, .context_id = place->context_id, .references = 1};
@@ -24,6 +25,7 @@ static void run(void *given) {
   } else {
     result = command->kind->run(command);
     if (result != CUDA_SUCCESS) context_fail(command->context, command->context_id, result);
+    watch_now();
   }
   command_release(command);
 }

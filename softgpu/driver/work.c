@@ -8,11 +8,11 @@
 #include "work.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <time.h>
 
 #include "driver.h"
+#include "thread.h"
 
 enum { MOST_THREADS = 64, IDLE_SECONDS = 2 };
 
@@ -40,6 +40,7 @@ static pthread_cond_t calls = PTHREAD_COND_INITIALIZER;    /* `called` has grown
 static pthread_cond_t progress = PTHREAD_COND_INITIALIZER; /* something was done, or is ready: for those who wait */
 static struct queue *busy;                                 /* with operations that are not done */
 static struct queue *ready_first, *ready_last;
+static _Thread_local struct operation *doing;              /* by this thread; NULL once it is deferred */
 static unsigned threads, idle, called, waiting; /* threads: all; without work; of these, told that there is some */
 
 static void release(struct operation *operation) {
@@ -91,16 +92,7 @@ static void call_somebody(void) {
     pthread_cond_signal(&calls);
     return;
   }
-  pthread_t thread;
-  pthread_attr_t attributes;
-  sigset_t all, before;
-  if (threads == MOST_THREADS || pthread_attr_init(&attributes)) return;
-  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-  sigfillset(&all); /* the program's signals are for its own threads */
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  if (!pthread_create(&thread, &attributes, serve, NULL)) threads++;
-  pthread_sigmask(SIG_SETMASK, &before, NULL);
-  pthread_attr_destroy(&attributes);
+  if (threads < MOST_THREADS && thread_begin(serve)) threads++;
 }
 
 static void ready_add(struct queue *queue) {
@@ -163,9 +155,23 @@ static void do_first(struct queue *queue) {
   struct operation *operation = queue->first;
   ready_remove(queue);
   pthread_mutex_unlock(&lock);
+  doing = operation;
   operation->work.action(operation->work.given);
   pthread_mutex_lock(&lock);
+  if (doing) finish(operation); /* else it may be gone */
+  doing = NULL;
+}
+
+struct operation *operation_defer(void) {
+  struct operation *operation = doing;
+  doing = NULL;
+  return operation;
+}
+
+void operation_end(struct operation *operation) {
+  pthread_mutex_lock(&lock);
   finish(operation);
+  pthread_mutex_unlock(&lock);
 }
 
 static void *serve(void *given) {
