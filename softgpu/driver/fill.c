@@ -6,7 +6,7 @@
 #include "driver.h"
 #include "mapping.h"
 
-enum { SHORT = 1 << 16, PIECE = 1 << 14 };
+enum { SHORT = 1 << 18, PIECE = 1 << 14 };
 
 struct fill {
   struct command command;
