@@ -45,8 +45,12 @@ CUresult current(struct here *here);
 void context_fail(CUcontext context, unsigned long long id, CUresult result);
 CUresult context_result(CUcontext context, unsigned long long id); /* success for one that is no more */
 
-/* memory.c: give back all that a context has. */
-void memory_end(CUcontext context);
+/* context.c: the contexts whose memory one has been given access to. */
+enum { MOST_PEERS = 64 };
+size_t context_peers(CUcontext context, CUcontext peers[MOST_PEERS]);
+
+/* peer.c */
+bool devices_are_peers(CUdevice first, CUdevice second);
 
 /* log.c: a line on standard error. */
 __attribute__((format(printf, 1, 2))) void complain(const char *format, ...);
