@@ -50,3 +50,20 @@ CUresult submit(const struct stream_place *place, bool waits, struct command *co
   command_release(command);
   return result;
 }
+
+bool is_captured(const struct stream_place *place) {
+  (void)place;
+  return false;
+}
+
+bool submit_now(const struct stream_place *place, struct command *command, CUresult *result) {
+  if (is_captured(place)) return false;
+  command_hold(command);
+  if (!queue_try(place->queue, &(struct work){run, command, command->kind->foreign})) {
+    command_release(command);
+    return false;
+  }
+  command_release(command);
+  *result = context_result(place->context, place->context_id);
+  return true;
+}

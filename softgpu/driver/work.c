@@ -264,6 +264,17 @@ bool queue_do(struct queue *queue, const struct work *work) {
   return operation;
 }
 
+bool queue_try(struct queue *queue, const struct work *work) {
+  pthread_mutex_lock(&lock);
+  bool free = !queue->first;
+  for (struct queue *other = busy; other && free; other = other->next) free = !concerns(queue, other);
+  struct operation *operation = free ? append(queue, work, NULL, 0, true) : NULL;
+  if (operation) do_first(queue);
+  release(operation);
+  pthread_mutex_unlock(&lock);
+  return operation;
+}
+
 struct operation *queue_last(struct queue *queue) {
   pthread_mutex_lock(&lock);
   struct operation *last = queue->last;

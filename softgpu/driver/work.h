@@ -28,6 +28,8 @@ bool queue_add(struct queue *queue, const struct work *work, struct operation *c
                struct operation **made);
 /* The same, and wait for it. */
 bool queue_do(struct queue *queue, const struct work *work);
+/* The same if it has nothing to wait for. False otherwise, and nothing is done. */
+bool queue_try(struct queue *queue, const struct work *work);
 
 /* The last operation that was appended, with a reference; NULL when all are done. */
 struct operation *queue_last(struct queue *queue);
