@@ -155,6 +155,7 @@ static bool clone_nodes(const struct graph *from, struct graph *to) {
     if (!node) return false;
     original->number = n;
     node->origin = original->id;
+    node->disabled = original->disabled;
     if (original->command) node->command = command_hold(original->command);
     if (!original->child) continue;
     node->child = graph_clone(original->child, to->hidden);
@@ -198,11 +199,11 @@ void graph_end(struct graph *graph) {
   free(graph);
 }
 
-/* Whether streams write into it, or into a graph in it. */
-static bool is_captured(const struct graph *graph) {
+/* Whether captures write into it, or into a graph in it. */
+static bool is_written(const struct graph *graph) {
   bool captured = graph->captures;
   for (size_t n = 0; n < graph->nodes.count && !captured; n++)
-    captured = graph->nodes.at[n]->child && is_captured(graph->nodes.at[n]->child);
+    captured = graph->nodes.at[n]->child && is_written(graph->nodes.at[n]->child);
   return captured;
 }
 
@@ -221,7 +222,7 @@ EXPORTED CUresult cuGraphDestroy(CUgraph handle) {
   CHECK(ready());
   graphs_lock();
   CUresult result = graph_of(handle, &graph);
-  if (result == CUDA_SUCCESS && (graph->owner || is_captured(graph))) result = CUDA_ERROR_INVALID_VALUE;
+  if (result == CUDA_SUCCESS && (graph->owner || is_written(graph))) result = CUDA_ERROR_INVALID_VALUE;
   if (result == CUDA_SUCCESS) graph_hide(graph);
   graphs_unlock();
   if (result == CUDA_SUCCESS) graph_end(graph);
@@ -261,7 +262,7 @@ EXPORTED CUresult cuGraphDestroyNode(CUgraphNode handle) {
   CHECK(ready());
   graphs_lock();
   CUresult result = node_of(handle, &node);
-  if (result == CUDA_SUCCESS && (node->graph->captures || (node->child && is_captured(node->child))))
+  if (result == CUDA_SUCCESS && (node->graph->captures || (node->child && is_written(node->child))))
     result = CUDA_ERROR_INVALID_VALUE;
   if (result == CUDA_SUCCESS) graph_remove(node);
   graphs_unlock();
