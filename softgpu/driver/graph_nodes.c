@@ -6,6 +6,7 @@
 #include "graph_exec.h"
 #include "graph_params.h"
 #include "graph_update.h"
+#include "launch.h"
 
 /* The graph that a new node is to have. The lock is held. */
 static CUresult take_child(const struct graph *graph, const CUDA_CHILD_GRAPH_NODE_PARAMS *params, struct graph **child) {
@@ -69,6 +70,17 @@ CUresult node_get(CUgraphNode handle, CUgraphNodeParams *params, CUgraphNodeType
   return result;
 }
 
+CUresult node_get_cooperative(CUgraphNode handle, bool *cooperative) {
+  struct node *node;
+  CHECK(ready());
+  graphs_lock();
+  CUresult result = node_of(handle, &node);
+  if (result == CUDA_SUCCESS && node->type != CU_GRAPH_NODE_TYPE_KERNEL) result = CUDA_ERROR_INVALID_VALUE;
+  if (result == CUDA_SUCCESS) *cooperative = launch_is_cooperative(node->command);
+  graphs_unlock();
+  return result;
+}
+
 /* The lock is held. */
 static CUresult set_locked(CUgraphNode handle, struct command *command, struct command **before) {
   struct node *node;
@@ -79,11 +91,24 @@ static CUresult set_locked(CUgraphNode handle, struct command *command, struct c
   return CUDA_SUCCESS;
 }
 
+/* A command for a node that is there: what its parameters do not say stays as it is. */
+static CUresult command_for(CUgraphNode node, const CUgraphNodeParams *params, struct command **made) {
+  bool cooperative;
+  if (params->type != CU_GRAPH_NODE_TYPE_KERNEL) return params_command(params, made);
+  CHECK(node_get_cooperative(node, &cooperative));
+  return params_launch(&params->kernel, cooperative, made);
+}
+
 CUresult node_set(CUgraphNode node, const CUgraphNodeParams *params) {
-  struct command *command, *before;
+  struct command *command;
   CHECK(ready());
   if (!has_command(params->type)) return CUDA_ERROR_NOT_SUPPORTED;
-  CHECK(params_command(params, &command));
+  CHECK(command_for(node, params, &command));
+  return node_set_command(node, command);
+}
+
+CUresult node_set_command(CUgraphNode node, struct command *command) {
+  struct command *before;
   graphs_lock();
   CUresult result = set_locked(node, command, &before);
   graphs_unlock();
@@ -108,7 +133,7 @@ CUresult node_set_in(CUgraphExec exec, CUgraphNode node, const CUgraphNodeParams
   CHECK(ready());
   if (params->type == CU_GRAPH_NODE_TYPE_GRAPH) return update_child(exec, node, params->graph.graph);
   if (!has_command(params->type)) return CUDA_ERROR_NOT_SUPPORTED;
-  CHECK(params_command(params, &command));
+  CHECK(command_for(node, params, &command));
   execs_lock();
   CUresult result = set_in_locked(exec, node, command);
   execs_unlock();

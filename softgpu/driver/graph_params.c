@@ -3,9 +3,11 @@
 
 #include <string.h>
 
-#include "allocations.h"
 #include "copy.h"
 #include "driver.h"
+#include "function.h"
+#include "handles.h"
+#include "launch.h"
 
 /* The place of a node: a context, without a stream; for NULL the current one. */
 static CUresult place_of(CUcontext context, struct stream_place *place) {
@@ -28,6 +30,26 @@ static CUresult fill_of(const CUDA_MEMSET_NODE_PARAMS_v2 *params, struct command
   return fill_command(params, place.context, place.context_id, made);
 }
 
+/* The two forms have the same members. */
+#define KERNEL_PARAMS(type, from)                                                                                    \
+  ((type){.func = (from).func, .gridDimX = (from).gridDimX, .gridDimY = (from).gridDimY, .gridDimZ = (from).gridDimZ, \
+          .blockDimX = (from).blockDimX, .blockDimY = (from).blockDimY, .blockDimZ = (from).blockDimZ,               \
+          .sharedMemBytes = (from).sharedMemBytes, .kernelParams = (from).kernelParams, .extra = (from).extra,       \
+          .kern = (from).kern, .ctx = (from).ctx})
+
+/* A function is in a context; a kernel is brought into the one that is named. */
+CUresult params_launch(const CUDA_KERNEL_NODE_PARAMS_v3 *params, bool cooperative, struct command **made) {
+  struct stream_place place;
+  CUDA_KERNEL_NODE_PARAMS_v2 given = KERNEL_PARAMS(CUDA_KERNEL_NODE_PARAMS_v2, *params);
+  if (handle_is(FUNCTION, params->func, false)) {
+    const struct module *module = ((struct function *)params->func)->module;
+    place = (struct stream_place){.context = module->context, .context_id = module->context_id, .device = module->device};
+  } else {
+    CHECK(place_of(params->func ? NULL : params->ctx, &place));
+  }
+  return launch_command(&given, cooperative, &place, made);
+}
+
 CUresult params_command(const CUgraphNodeParams *params, struct command **made) {
   switch ((int)params->type) {
     case CU_GRAPH_NODE_TYPE_MEMCPY: return copy_of(&params->memcpy, made);
@@ -35,7 +57,7 @@ CUresult params_command(const CUgraphNodeParams *params, struct command **made) 
     case CU_GRAPH_NODE_TYPE_HOST: return host_command(&params->host, made);
     case CU_GRAPH_NODE_TYPE_EVENT_RECORD: return event_command(true, params->eventRecord.event, made);
     case CU_GRAPH_NODE_TYPE_WAIT_EVENT: return event_command(false, params->eventWait.event, made);
-    case CU_GRAPH_NODE_TYPE_KERNEL:
+    case CU_GRAPH_NODE_TYPE_KERNEL: return params_launch(&params->kernel, false, made);
     case CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL:
     case CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT:
     case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
@@ -47,9 +69,14 @@ CUresult params_command(const CUgraphNodeParams *params, struct command **made) 
 }
 
 void command_params(const struct command *command, CUgraphNodeParams *params) {
+  CUDA_KERNEL_NODE_PARAMS_v2 kernel;
   memset(params, 0, sizeof *params);
   params->type = command->kind->type;
   switch ((int)params->type) {
+    case CU_GRAPH_NODE_TYPE_KERNEL:
+      launch_params(command, &kernel);
+      params->kernel = KERNEL_PARAMS(CUDA_KERNEL_NODE_PARAMS_v3, kernel);
+      break;
     case CU_GRAPH_NODE_TYPE_MEMCPY:
       copy_params(command, &params->memcpy.copyParams);
       params->memcpy.copyCtx = command->context;
@@ -82,47 +109,4 @@ bool params_clean(const CUgraphNodeParams *params) {
   bool clean = !params->reserved0[0] && !params->reserved0[1] && !params->reserved0[2] && !params->reserved2;
   for (size_t n = used(params->type); n < sizeof params->reserved1 && clean; n++) clean = !bytes[n];
   return clean;
-}
-
-/* Whether two addresses are of memory of the same kind and context, as far as the driver knows them. */
-static bool alike(CUdeviceptr before, CUdeviceptr after) {
-  allocations_read();
-  const struct allocation *a = allocation_with(before, 1), *b = allocation_with(after, 1);
-  bool same = !a || (b && a->kind == b->kind && a->context == b->context);
-  allocations_release();
-  return same;
-}
-
-static CUdeviceptr address(CUmemorytype type, const void *host, CUdeviceptr device) {
-  return type == CU_MEMORYTYPE_HOST ? (CUdeviceptr)(uintptr_t)host : device;
-}
-
-static bool is_line(const CUDA_MEMCPY3D *copy) { return copy->WidthInBytes && copy->Height == 1 && copy->Depth == 1; }
-
-static bool copy_may_change(const struct command *before, const struct command *after) {
-  CUDA_MEMCPY3D a, b;
-  copy_params(before, &a);
-  copy_params(after, &b);
-  return is_line(&a) && is_line(&b) && a.srcMemoryType == b.srcMemoryType && a.dstMemoryType == b.dstMemoryType &&
-         alike(address(a.srcMemoryType, a.srcHost, a.srcDevice), address(b.srcMemoryType, b.srcHost, b.srcDevice)) &&
-         alike(address(a.dstMemoryType, a.dstHost, a.dstDevice), address(b.dstMemoryType, b.dstHost, b.dstDevice));
-}
-
-static bool fill_may_change(const struct command *before, const struct command *after) {
-  CUDA_MEMSET_NODE_PARAMS_v2 a, b;
-  fill_params(before, &a);
-  fill_params(after, &b);
-  if (!b.width || a.height != b.height || !alike(a.dst, b.dst)) return false;
-  return a.height == 1 || (a.width == b.width && a.pitch == b.pitch && a.elementSize == b.elementSize);
-}
-
-CUgraphExecUpdateResult params_change(const struct command *before, const struct command *after) {
-  bool good = true;
-  if (before->kind->type != after->kind->type) return CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED;
-  switch ((int)before->kind->type) {
-    case CU_GRAPH_NODE_TYPE_MEMCPY: good = before->context == after->context && copy_may_change(before, after); break;
-    case CU_GRAPH_NODE_TYPE_MEMSET: good = before->context == after->context && fill_may_change(before, after); break;
-    default: break;
-  }
-  return good ? CU_GRAPH_EXEC_UPDATE_SUCCESS : CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED;
 }

@@ -10,6 +10,9 @@
  * which are CUDA_ERROR_NOT_SUPPORTED. Not with a lock of graphs. */
 CUresult params_command(const CUgraphNodeParams *params, struct command **made);
 
+/* The same for a kernel, whose blocks may have to be there all at once. */
+CUresult params_launch(const CUDA_KERNEL_NODE_PARAMS_v3 *params, bool cooperative, struct command **made);
+
 /* The parameters of a command; what they point to lives as long as it does. */
 void command_params(const struct command *command, CUgraphNodeParams *params);
 
