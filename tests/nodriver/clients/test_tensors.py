@@ -15,15 +15,21 @@ from tests.nodriver.clients import compare, place
 CPU = "CPU:X86"
 """tinygrad's CPU device with the compiler that is its own, so that the tests need no clang."""
 RENDERERS = {"PTX": "CUDA:PTX", "NVRTC": "CUDA"}
-SECONDS = 240.0
+SECONDS = 400.0
+NOT_IN_TINYGRAD = {
+    "PTX": {
+        "functions of doubles": "CUDA Error",  # its PTX has sin.approx.f64 and the like, which do not exist
+        "reductions in bfloat16": "needs to be memory",  # its renderer raises
+    },
+    "NVRTC": {},
+}
+"""Cases that tinygrad's renderers cannot do on any device, with a piece of what they say."""
 
 
 def results(path: Path, device: str, choice: str, **variables: str) -> compare.Found:
     """What the programs give on one device, whose compiled programs are kept."""
     place.run("tensors.py", path, choice, seconds=SECONDS, DEV=device, CACHEDB=str(programs(device)), **variables)
-    found = dict(np.load(path))
-    assert not compare.errors(found)
-    return found
+    return dict(np.load(path))
 
 
 def programs(device: str) -> Path:
@@ -38,23 +44,26 @@ def on_cpu() -> compare.Found:
     path = place.made("tinygrad") / f"cpu-{digest[:16]}.npz"
     with place.alone("cpu"):
         if not path.exists():
-            results(path.with_suffix(".unfinished.npz"), CPU, "unknown")
+            assert not compare.errors(results(path.with_suffix(".unfinished.npz"), CPU, "unknown"))
             path.with_suffix(".unfinished.npz").rename(path)
     return dict(np.load(path))
 
 
 @pytest.mark.parametrize(("renderer", "jit", "choice", "least"), [
-    ("PTX", "1", "all", 115), ("NVRTC", "2", "all", 115), ("PTX", "2", "recorded", 9), ("NVRTC", "1", "recorded", 9),
+    ("PTX", "1", "all", 117), ("NVRTC", "2", "some", 40), ("PTX", "2", "recorded", 9), ("NVRTC", "1", "recorded", 9),
+    pytest.param("NVRTC", "1", "all", 119, marks=pytest.mark.long),
 ])
 def test_programs_agree(renderer: str, jit: str, choice: str, least: int, on_cpu: compare.Found, tmp_path: Path) -> None:
     found = results(tmp_path / "found.npz", RENDERERS[renderer], choice, JIT=jit)
+    errors = compare.errors(found)
+    assert all(piece in errors.pop(name, piece) for name, piece in NOT_IN_TINYGRAD[renderer].items())
+    assert not errors
     assert len(compare.names(found)) >= least
     assert compare.from_numpy(found) == []
     assert compare.differences(found, on_cpu) == []
-    if choice == "all":
-        compiled = compiled_texts(programs(RENDERERS[renderer]))
-        assert any(b"mma.sync" in text and b".f16" in text for text in compiled)
-        assert any(b"mma.sync" in text and b".bf16" in text for text in compiled)
+    compiled = compiled_texts(programs(RENDERERS[renderer]))
+    assert any(b"mma.sync" in text and b".f16" in text for text in compiled)
+    assert renderer == "PTX" or choice == "recorded" or any(b"mma.sync" in text and b".bf16" in text for text in compiled)
 
 
 def compiled_texts(path: Path) -> list[bytes]:

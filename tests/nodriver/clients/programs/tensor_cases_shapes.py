@@ -39,15 +39,24 @@ both("matrix product of doubles", lambda a, b: a.double() @ b.double(), lambda a
 both("matrix product of integers", lambda a, b: a @ b, lambda a, b: a @ b, counts("i", -9, 9, 33, 41), counts("j", -9, 9, 41, 17))
 both("matrix product of bytes", lambda a, b: a.cast(dtypes.int8).int() @ b.cast(dtypes.int8).int(),
      lambda a, b: a @ b, counts("bytes", -99, 99, 32, 64), counts("octets", -99, 99, 64, 16))
+
+
+def rounded(x: np.ndarray, bits: int, least: int) -> np.ndarray:
+    """The nearest numbers of a narrower type: bits of its fraction, its least exponent."""
+    step = np.ldexp(np.float32(1), np.maximum(np.frexp(x)[1] - 1, least) - bits)
+    return np.round(x / step) * step
+
+
 P, Q = numbers("P", 128, 96), numbers("Q", 96, 64)
 both("halves on tensor cores", lambda p, q: p.half().matmul(q.half(), dtype=dtypes.float),
-     lambda p, q: p.astype(np.float16).astype(np.float32) @ q.astype(np.float16).astype(np.float32), P, Q, loose=500)
+     lambda p, q: rounded(p, 10, -14) @ rounded(q, 10, -14), P, Q, loose=8)
 both("halves on tensor cores, sums of halves", lambda p, q: p.half() @ q.half(), None, P, Q, loose=4)
 both("halves on tensor cores with what follows", lambda p, q: (p.half().matmul(q.half(), dtype=dtypes.float) + 1).relu().half(),
-     None, P, Q, loose=4)
-both("bfloat16 on tensor cores", lambda p, q: p.bfloat16().matmul(q.bfloat16(), dtype=dtypes.float), None, P, Q, loose=500)
-both("fp8 on another card", lambda p, q: p.to(second()).cast(dtypes.fp8e4m3).matmul(q.to(second()).cast(dtypes.fp8e4m3),
-     dtype=dtypes.float), None, P[:32], Q[:, :16], loose=200)
+     lambda p, q: np.maximum(rounded(p, 10, -14) @ rounded(q, 10, -14) + 1, 0).astype(np.float16), P, Q, loose=4)
+both("bfloat16 on tensor cores", lambda p, q: p.bfloat16().matmul(q.bfloat16(), dtype=dtypes.float),
+     np.matmul, rounded(P, 7, -126), rounded(Q, 7, -126), loose=8)
+both("fp8 on the other device", lambda p, q: p.to(second()).cast(dtypes.fp8e4m3).matmul(q.to(second()).cast(dtypes.fp8e4m3),
+     dtype=dtypes.float), np.matmul, rounded(P[:32], 3, -6), rounded(Q[:, :16], 3, -6), loose=200)
 both("einsum", lambda a, b: [Tensor.einsum("ij,jk->ki", a, b), Tensor.einsum("ij,ij->i", a, a)],
      lambda a, b: [np.einsum("ij,jk->ki", a, b), np.einsum("ij,ij->i", a, a)], A, B, loose=8)
 both("attention", lambda q, k: [Tensor.scaled_dot_product_attention(q, k, k), Tensor.scaled_dot_product_attention(q, k, k, is_causal=True),

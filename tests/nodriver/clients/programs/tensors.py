@@ -1,6 +1,6 @@
-"""Runs the tensor programs on tinygrad's default device: ``tensors.py RESULTS all|unknown|recorded`` writes an .npz.
+"""Runs tensor programs on tinygrad's default device: ``tensors.py RESULTS all|some|recorded|unknown`` writes an .npz.
 
-``unknown`` are those that nothing but another device can be compared with, ``recorded`` those that are repeated. Keys
+``some`` are a third of them and those that must not be left out, ``unknown`` those that nothing but another device can be compared with, ``recorded`` those that are repeated. Keys
 are ``NAME/NUMBER``, and ``NAME/NUMBER/numpy`` for what numpy makes of the same numbers; types that numpy lacks are
 written as f32 under ``NAME/NUMBER/TYPE``. ``NAME/loose`` is the case's factor; one that raises has a text under
 ``NAME/error``.
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import sys
 import traceback
+import zlib
 from collections.abc import Callable
 
 import numpy as np
@@ -19,6 +20,7 @@ from tinygrad import Tensor
 
 CHOICES: dict[str, Callable[[Case], bool]] = {
     "all": lambda one: True,
+    "some": lambda one: zlib.crc32(one.name.encode()) % 3 == 0 or "cores" in one.name or "device" in one.name,
     "unknown": lambda one: one.expected is None,
     "recorded": lambda one: one.name.startswith("recorded"),
 }
