@@ -37,7 +37,7 @@ bool device_peers(CUdevice from, CUdevice to);              /* false for a devic
 CUresult ready(void); /* CUDA_SUCCESS once cuInit has succeeded in this process */
 void set_inside(bool now); /* the calling thread begins or ends a function of the program, which may not call the driver */
 
-/* context.c: the calling thread's context, alive. */
+/* context.c: the calling thread's context, alive. What its work has come to is an error here too. */
 struct queue;
 struct here {
   CUcontext context;
@@ -46,6 +46,10 @@ struct here {
   struct queue *legacy; /* of its default stream */
 };
 CUresult current(struct here *here);
+
+/* Work of a context has failed: none is done any more, and all calls that need the context say so. */
+void context_fail(CUcontext context, unsigned long long id, CUresult result);
+CUresult context_result(CUcontext context, unsigned long long id); /* success for one that is no more */
 
 /* memory.c: give back all that a context has. */
 void memory_end(CUcontext context);
