@@ -1,7 +1,7 @@
 """Fleets: which GPUs a machine has, and what is between them.
 
-``A100-80G,L40S`` are software GPUs, ``cuda:0,cuda:1`` real ones. More can be said behind them, and of what is between
-them, as in ``A100-80G:name=big:memory_gib=4,L40S;from=big:to=L40S:bandwidth_gb_s=23.06:peer=true``, or in a file, ``@file.toml``::
+``A100-80G,L40S`` are software GPUs, ``cuda:0,cuda:1`` real ones. More can be said of them and of what is between them:
+``A100-80G:name=big:memory_gib=4,L40S;from=big:to=L40S:bandwidth_gb_s=23.06:peer=true``. ``@file.toml`` has the same::
 
     [[gpu]]
     name = "big"             # what links and reports call it; else the card's name, numbered where there are several

@@ -35,8 +35,9 @@ def child(text):
 
 GOOD = (
     "A100", " h100-pcie , \tT4", "L40S,L40S,L40S", "A100-80G:memory_gib=24", "T4:memory_gib=0.001,T4:memory_gib=1.5e1",
-    "A100 : name = big one : memory_gib = 4 , L40S:price_usd_h=0.79", "T4:memory_gib=16.0001", "L4:memory_gib=2.3456789",
-    "A100,L40S;from=A100-80G:to=L40S:bandwidth_gb_s=23.06", "T4:name=a,T4:name=b,T4;to=a:peer=true:from=b:bandwidth_gb_s=1",
+    "A100 : name = big one : memory_gib = 4 , L40S:price_usd_h=0.79", "T4:memory_gib=16.0001,L4:memory_gib=2.3456789",
+    "A100,L40S;from=A100-80G:to=L40S:bandwidth_gb_s=23.06",
+    "T4:name=a,T4:name=b,T4;to=a:peer=true:from=b:bandwidth_gb_s=1",
     "T4,T4,L4;from=T4-1:to=L4:bandwidth_gb_s=1:latency_us=2:peer=true ; from=T4-0:to=T4-1:bandwidth_gb_s=.5:peer=false",
     "T4:name=L4-0,L4:name=T4", "T4:name=caf\u00e9", ",".join(["B200"] * 64),
 )
