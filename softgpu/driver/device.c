@@ -189,30 +189,3 @@ EXPORTED CUresult cuDeviceGetByPCIBusId(CUdevice *device, const char *text) {
   *device = (CUdevice)bus - 1;
   return CUDA_SUCCESS;
 }
-
-/* Access to each other's memory. */
-
-EXPORTED CUresult cuDeviceCanAccessPeer(int *can, CUdevice from, CUdevice to) {
-  const struct device *unused;
-  CHECK(device_of(from, &unused));
-  CHECK(device_of(to, &unused));
-  if (!can) return CUDA_ERROR_INVALID_VALUE;
-  *can = device_peers(from, to);
-  return CUDA_SUCCESS;
-}
-
-EXPORTED CUresult cuDeviceGetP2PAttribute(int *value, CUdevice_P2PAttribute attribute, CUdevice from, CUdevice to) {
-  const struct device *unused;
-  CHECK(device_of(from, &unused));
-  CHECK(device_of(to, &unused));
-  if (from == to) return CUDA_ERROR_INVALID_DEVICE;
-  if (!value) return CUDA_ERROR_INVALID_VALUE;
-  switch (attribute) {
-    case CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED: *value = device_peers(from, to); return CUDA_SUCCESS;
-    case CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK: /* links of a machine are not ranked */
-    case CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED:
-    case CU_DEVICE_P2P_ATTRIBUTE_CUDA_ARRAY_ACCESS_SUPPORTED:
-    case CU_DEVICE_P2P_ATTRIBUTE_ONLY_PARTIAL_NATIVE_ATOMIC_SUPPORTED: *value = 0; return CUDA_SUCCESS;
-    default: return CUDA_ERROR_INVALID_VALUE;
-  }
-}

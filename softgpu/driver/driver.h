@@ -9,7 +9,11 @@
 #include "api.h"
 #include "cards.h"
 
-#define EXPORTED __attribute__((visibility("default")))
+/* Marks a function of the API: what programs call goes on to it. */
+#define EXPORTED
+/* The same function under one more symbol. */
+#define ALIAS(name) __attribute__((alias(ALIAS_TEXT(name))))
+#define ALIAS_TEXT(name) #name
 enum { MOST_DEVICES = 64, LONGEST_NAME = 63 };
 
 struct device {
@@ -30,8 +34,7 @@ struct link {
 bool machine_begin(void);
 const struct device *device_at(CUdevice ordinal); /* NULL for a number that no device has */
 int device_count(void);
-const struct link *device_link(CUdevice from, CUdevice to); /* of two devices that there are, not the same */
-bool device_peers(CUdevice from, CUdevice to);              /* false for a device itself, and for those that are not there */
+const struct link *device_link(CUdevice first, CUdevice second); /* of two that there are, not the same */
 
 /* init.c */
 CUresult ready(void); /* CUDA_SUCCESS once cuInit has succeeded in this process */
@@ -51,8 +54,12 @@ CUresult current(struct here *here);
 void context_fail(CUcontext context, unsigned long long id, CUresult result);
 CUresult context_result(CUcontext context, unsigned long long id); /* success for one that is no more */
 
-/* memory.c: give back all that a context has. */
-void memory_end(CUcontext context);
+/* context.c: the contexts whose memory one has been given access to. */
+enum { MOST_PEERS = 64 };
+size_t context_peers(CUcontext context, CUcontext peers[MOST_PEERS]);
+
+/* peer.c */
+bool devices_are_peers(CUdevice first, CUdevice second);
 
 /* log.c: a line on standard error. */
 __attribute__((format(printf, 1, 2))) void complain(const char *format, ...);

@@ -18,11 +18,7 @@ const struct device *device_at(CUdevice ordinal) {
   return ordinal >= 0 && ordinal < fleet.count ? &fleet.devices[ordinal] : NULL;
 }
 
-const struct link *device_link(CUdevice from, CUdevice to) { return &fleet.links[from][to]; }
-
-bool device_peers(CUdevice from, CUdevice to) {
-  return from != to && device_at(from) && device_at(to) && fleet.links[from][to].peer;
-}
+const struct link *device_link(CUdevice first, CUdevice second) { return &fleet.links[first][second]; }
 
 /* Told apart by their place; the same in every process of the machine. */
 static CUuuid uuid_of(int ordinal) {
