@@ -37,7 +37,7 @@ PYTHON = EnvironmentVariable(
 DEVICES = EnvironmentVariable(
     "SOFTGPU_DEVICES",
     "`A100-80G,L40S`",
-    "The software driver's GPUs, by card: see [fleets.md](fleets.md).",
+    "The software driver's GPUs, a fleet: see [fleets.md](fleets.md).",
 )
 
 DRIVER_VERSION = EnvironmentVariable(
