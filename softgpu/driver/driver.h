@@ -24,7 +24,7 @@ struct device {
 };
 
 /* What is between two devices, in both directions. */
-struct link {
+struct connection {
   double bandwidth; /* bytes a second */
   double latency;   /* seconds; 0: nobody says */
   bool peer;        /* one may access the other's memory */
@@ -34,7 +34,7 @@ struct link {
 bool machine_begin(void);
 const struct device *device_at(CUdevice ordinal); /* NULL for a number that no device has */
 int device_count(void);
-const struct link *device_link(CUdevice first, CUdevice second); /* of two that there are, not the same */
+const struct connection *device_connection(CUdevice first, CUdevice second); /* of two that there are, not the same */
 
 /* init.c */
 CUresult ready(void); /* CUDA_SUCCESS once cuInit has succeeded in this process */
