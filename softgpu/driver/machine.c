@@ -13,6 +13,7 @@
 static const char DEFAULT[] = "A100-80G,L40S";
 
 static struct fleet fleet;
+static bool rounding; /* whether cards differ in it */
 
 int device_count(void) { return fleet.count; }
 
@@ -21,6 +22,12 @@ const struct device *device_at(CUdevice ordinal) {
 }
 
 const struct connection *device_connection(CUdevice first, CUdevice second) { return &fleet.links[first][second]; }
+
+/* With SOFTGPU_ROUNDING=1 cards before capability 8.9 and those from it on differ in the last bits, as real ones do. */
+uint32_t device_rounding(CUdevice ordinal) {
+  const struct card *card = fleet.devices[ordinal].card;
+  return rounding && 10 * card->major + card->minor >= 89;
+}
 
 /* Told apart by their place; the same in every process of the machine. */
 static CUuuid uuid_of(int ordinal) {
@@ -80,9 +87,19 @@ static char *from_file(const char *name) {
   return NULL;
 }
 
+/* A variable that is 0, 1 or not there. */
+static bool flag(const char *name, bool *on) {
+  const char *text = getenv(name);
+  *on = text && !strcmp(text, "1");
+  if (!text || !*text || !strcmp(text, "0") || *on) return true;
+  complain("%s=%.40s is neither 0 nor 1", name, text);
+  return false;
+}
+
 bool machine_begin(void) {
   const char *named = getenv("SOFTGPU_DEVICES");
   char *read = NULL;
+  if (!flag("SOFTGPU_ROUNDING", &rounding)) return false;
   if (named && *named == '@' && !(read = from_file(named + 1))) return false;
   bool good = fleet_parse(read ? read : named && *named ? named : DEFAULT, &fleet);
   free(read);
