@@ -4,25 +4,20 @@ from __future__ import annotations
 
 import fcntl
 import os
-import shutil
 import subprocess
 import sys
-import sysconfig
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from importlib.metadata import distribution
 from pathlib import Path
 
-from tessera.environment import CACHE, DEVICES
-from tools import driver
+import softgpu
 from tools.steps import BUILD, ROOT
 
 FOLDER = BUILD / "clients"
 """Caches of the clients and of the engine. They stay between runs; a clone without them only takes longer."""
 PROGRAMS = Path(__file__).resolve().parent / "programs"
-TOOLKIT = Path(sysconfig.get_paths()["purelib"], "nvidia", "cu13")
-"""Where the wheels of NVIDIA's compilers put them."""
 MACHINE = "A100-80G,L40S"
 SECONDS = 120.0
 OURS = ("SOFTGPU_", "TESSERA_", "CUDA_", "NVRTC_", "TRITON_", "NUMBA_", "XDG_", "LD_", "DEV", "JIT", "CACHE", "PYTHON")
@@ -31,17 +26,9 @@ OURS = ("SOFTGPU_", "TESSERA_", "CUDA_", "NVRTC_", "TRITON_", "NUMBA_", "XDG_", 
 
 def environment(**variables: str) -> dict[str, str]:
     """The environment of a client: how one is started on the software driver, and caches of our own."""
-    kept = {name: text for name, text in os.environ.items() if not name.startswith(OURS)}
-    kept |= {
-        "LD_LIBRARY_PATH": os.pathsep.join([str(driver.LIBRARY.parent), str(TOOLKIT / "lib")]),
-        "CUDA_PATH": str(TOOLKIT),  # tinygrad hands NVRTC its headers
-        DEVICES.name: MACHINE,
-        CACHE.name: str(made("kernels")),
-        "XDG_CACHE_HOME": str(made("caches")),
-        "PYTHONPATH": str(ROOT),
-        "PYTHONDONTWRITEBYTECODE": "1",
-    }
-    return kept | variables
+    base = {name: text for name, text in os.environ.items() if not name.startswith(OURS)}
+    base |= {"XDG_CACHE_HOME": str(made("caches")), "TRITON_CACHE_DIR": str(made("caches/triton")), "PYTHONPATH": str(ROOT)}
+    return softgpu.environment(MACHINE, strict=True, cache=made("kernels"), base=base) | variables
 
 
 def made(name: str) -> Path:
@@ -83,8 +70,3 @@ def model() -> Path:
                            check=True, timeout=SECONDS)
             aside.rename(path)
     return path
-
-
-def clang() -> bool:
-    """Whether tinygrad's CPU backend has the compiler that it uses when it may choose."""
-    return shutil.which("clang") is not None
