@@ -58,12 +58,13 @@ EXPORTED CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *coun
   return CUDA_SUCCESS;
 }
 
-EXPORTED CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *count, CUfunction handle, int threads, size_t dynamic) {
+EXPORTED CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *count, CUfunction handle, int threads,
+                                                              size_t dynamic) {
   return cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(count, handle, threads, dynamic, CU_OCCUPANCY_DEFAULT);
 }
 
-/* The block with most threads on an SM, and of these the largest; 0 when none can be launched. Sizes are multiples of a warp,
- * but for the limit. */
+/* The block with most threads on an SM, and of these the largest; 0 when none can be launched. Sizes are multiples of a
+ * warp, but for the limit. */
 EXPORTED CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int *grid, int *block, CUfunction handle,
                                                             CUoccupancyB2DSize dynamic_of, size_t dynamic, int limit,
                                                             unsigned int flags) {
@@ -83,9 +84,10 @@ EXPORTED CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int *grid, int *bloc
   return CUDA_SUCCESS;
 }
 
-EXPORTED CUresult cuOccupancyMaxPotentialBlockSize(int *grid, int *block, CUfunction handle, CUoccupancyB2DSize dynamic_of,
-                                                   size_t dynamic, int limit) {
-  return cuOccupancyMaxPotentialBlockSizeWithFlags(grid, block, handle, dynamic_of, dynamic, limit, CU_OCCUPANCY_DEFAULT);
+EXPORTED CUresult cuOccupancyMaxPotentialBlockSize(int *grid, int *block, CUfunction handle,
+                                                   CUoccupancyB2DSize dynamic_of, size_t dynamic, int limit) {
+  return cuOccupancyMaxPotentialBlockSizeWithFlags(grid, block, handle, dynamic_of, dynamic, limit,
+                                                   CU_OCCUPANCY_DEFAULT);
 }
 
 EXPORTED CUresult cuOccupancyAvailableDynamicSMemPerBlock(size_t *dynamic, CUfunction handle, int count, int threads) {

@@ -13,7 +13,8 @@ static const char PTX[] =
     "  st.global.u32 [%d1], %r2; ret; }\n"
     ".visible .entry small() .maxntid 100, 1, 1 { ret; }\n";
 
-static const size_t DYNAMIC[] = {0, 1, 1000, 4096, 12000, 16384, 20000, 44000, 49152, 50000, 64000, 98304, 160000, 230000};
+static const size_t DYNAMIC[] = {0,     1,     1000,  4096,  12000, 16384,  20000,
+                                 44000, 49152, 50000, 64000, 98304, 160000, 230000};
 enum { SIZES = sizeof DYNAMIC / sizeof *DYNAMIC };
 
 static cudaOccDeviceState STATE = {.carveoutConfig = SHAREDMEM_CARVEOUT_DEFAULT};
@@ -61,7 +62,8 @@ static cudaOccFuncAttributes attributes_of(CUfunction function, int opted) {
 
 static size_t of_block(int threads) { return (size_t)threads * 50; }
 
-static void check_blocks(CUfunction function, const cudaOccDeviceProp *properties, const cudaOccFuncAttributes *attributes) {
+static void check_blocks(CUfunction function, const cudaOccDeviceProp *properties,
+                         const cudaOccFuncAttributes *attributes) {
   for (int threads = 1; threads <= attributes->maxThreadsPerBlock + 40; threads += 13)
     for (int n = 0; n < SIZES; n++) {
       cudaOccResult expected;
@@ -72,7 +74,8 @@ static void check_blocks(CUfunction function, const cudaOccDeviceProp *propertie
     }
 }
 
-static void check_best(CUfunction function, const cudaOccDeviceProp *properties, const cudaOccFuncAttributes *attributes) {
+static void check_best(CUfunction function, const cudaOccDeviceProp *properties,
+                       const cudaOccFuncAttributes *attributes) {
   static const int LIMITS[] = {0, 1, 32, 50, 100, 768, 1000, 5000};
   for (int n = 0; n < SIZES; n++)
     for (int m = 0; m < 8; m++)
@@ -90,8 +93,9 @@ static void check_best(CUfunction function, const cudaOccDeviceProp *properties,
 
 /* What is left lets so many blocks in, and a grain more would not. */
 static void check_left(CUfunction function, const cudaOccFuncAttributes *attributes) {
-  for (int threads = 32; threads <= attributes->maxThreadsPerBlock; threads *= 2)
-    for (int count = 1, most; cuOccupancyMaxActiveBlocksPerMultiprocessor(&most, function, threads, 0), count <= most; count++) {
+  for (int threads = 32, most; threads <= attributes->maxThreadsPerBlock; threads *= 2) {
+    OK(cuOccupancyMaxActiveBlocksPerMultiprocessor(&most, function, threads, 0));
+    for (int count = 1; count <= most; count++) {
       size_t left;
       int found;
       OK(cuOccupancyAvailableDynamicSMemPerBlock(&left, function, count, threads));
@@ -100,6 +104,7 @@ static void check_left(CUfunction function, const cudaOccFuncAttributes *attribu
       OK(cuOccupancyMaxActiveBlocksPerMultiprocessor(&found, function, threads, left + 256));
       CHECK(found < count);
     }
+  }
 }
 
 static void check_function(CUfunction function, CUdevice device) {
@@ -121,7 +126,8 @@ static void check_errors(CUfunction function) {
   GIVES(CUDA_ERROR_INVALID_VALUE, cuOccupancyMaxActiveBlocksPerMultiprocessor(NULL, function, 32, 0));
   GIVES(CUDA_ERROR_INVALID_HANDLE, cuOccupancyMaxActiveBlocksPerMultiprocessor(&count, (CUfunction)&left, 32, 0));
   GIVES(CUDA_ERROR_INVALID_VALUE, cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(&count, function, 32, 0, 2));
-  OK(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(&count, function, 32, 0, CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE));
+  OK(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(&count, function, 32, 0,
+                                                          CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE));
   GIVES(CUDA_ERROR_INVALID_VALUE, cuOccupancyMaxPotentialBlockSize(&count, NULL, function, NULL, 0, 0));
   GIVES(CUDA_ERROR_INVALID_VALUE, cuOccupancyMaxPotentialBlockSize(&count, &block, function, NULL, 0, -1));
   GIVES(CUDA_ERROR_INVALID_VALUE, cuOccupancyMaxPotentialBlockSizeWithFlags(&count, &block, function, NULL, 0, 0, 4));
