@@ -70,16 +70,16 @@ ROUNDING = EnvironmentVariable(
     "1: approximate functions and tensor cores of cards from capability 8.9 on round otherwise than older cards'.",
 )
 
-INSTRUMENT = EnvironmentVariable(
-    "SOFTGPU_INSTRUMENT",
-    "no instrument",
-    "File that says what the software driver is to record, to fail and to delay.",
-)
-
 DECREE = EnvironmentVariable(
     "SOFTGPU_DECREE",
     "cubins are refused",
     "Folder of PTX for cubins: `DIGEST.ptx` is what the software driver runs for the one whose SHA-256 is DIGEST.",
+)
+
+INSTRUMENT = EnvironmentVariable(
+    "SOFTGPU_INSTRUMENT",
+    "no instrument",
+    "File that says what the software driver is to record, to fail and to delay.",
 )
 
 VARIABLES: tuple[EnvironmentVariable, ...] = (
