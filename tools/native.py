@@ -120,8 +120,8 @@ def _compiled(title: str, files: Sequence[Path], flags: Sequence[str], advice: s
             else:
                 missing += [source, objects[-1]]
     if missing:
-        command = [sys.executable, "-m", "tools.compile", str(len(flags)), compiler(), *flags, *missing]
-        run(title, command, advice)
+        make: list[str | Path] = [sys.executable, "-m", "tools.compile", str(len(flags)), compiler(), *flags, *missing]
+        run(title, make, advice)
     for old in folder.glob("*.o"):
         if time.time() - old.stat().st_mtime > OBJECT_SECONDS:
             old.unlink(missing_ok=True)
