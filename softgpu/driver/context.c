@@ -21,6 +21,7 @@ struct context {
   CUdevice device;
   unsigned flags, users; /* places in stacks, and one while it lives */
   bool alive, primary;
+  CUresult failed; /* what its work came to; nothing more of it is done then */
   size_t limits[CU_LIMIT_MAX];
   CUfunc_cache cache;
   struct queue *legacy;
@@ -124,7 +125,27 @@ CUresult current(struct here *here) {
   struct context *context;
   CHECK(hold(NULL, &context));
   *here = (struct here){(CUcontext)context, context->device, context->id, context->legacy};
-  return done(CUDA_SUCCESS);
+  return done(context->failed);
+}
+
+/* The one that had a number; its address may be another's by now. The lock is held. */
+static struct context *numbered(CUcontext handle, unsigned long long id) {
+  return is_alive(handle) && ((struct context *)handle)->id == id ? (struct context *)handle : NULL;
+}
+
+void context_fail(CUcontext handle, unsigned long long id, CUresult result) {
+  pthread_mutex_lock(&lock);
+  struct context *context = numbered(handle, id);
+  if (context && context->failed == CUDA_SUCCESS) context->failed = result;
+  pthread_mutex_unlock(&lock);
+}
+
+CUresult context_result(CUcontext handle, unsigned long long id) {
+  pthread_mutex_lock(&lock);
+  struct context *context = numbered(handle, id);
+  CUresult result = context ? context->failed : CUDA_SUCCESS;
+  pthread_mutex_unlock(&lock);
+  return result;
 }
 
 static struct context *create(CUdevice device, unsigned flags, bool primary) {

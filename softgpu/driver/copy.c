@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include "allocations.h"
+#include "command.h"
 #include "driver.h"
 #include "mapping.h"
-#include "stream.h"
 
 enum side { HOST, KNOWN, EITHER }; /* any address; one that the driver knows; whichever it is */
 
@@ -28,38 +28,35 @@ static bool fits(uint64_t address, size_t bytes, enum side side, bool *known, st
   return side != KNOWN && address;
 }
 
-static CUresult submit(struct queue *queue, bool waits, void (*action)(void *), void *given) {
-  struct work work = {action, given, false};
-  bool added = waits ? queue_do(queue, &work) : queue_add(queue, &work, NULL, NULL);
-  return added ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
-}
-
 struct copy {
+  struct command command;
   uint64_t target, source;
   size_t bytes;
-  struct mapping *held[2];
+  struct mapping *held[2]; /* what has to stay mapped */
   unsigned char staged[]; /* what is copied, when the program may change it as soon as the call returns */
 };
 
-static void end_copy(struct copy *copy) {
-  mapping_release(copy->held[0]);
-  mapping_release(copy->held[1]);
+static CUresult do_copy(const struct command *command) {
+  const struct copy *copy = (const struct copy *)command;
+  memmove((void *)(uintptr_t)copy->target, (const void *)(uintptr_t)copy->source, copy->bytes);
+  return CUDA_SUCCESS;
+}
+
+static void end_copy(struct command *command) {
+  struct copy *copy = (struct copy *)command;
+  for (int n = 0; n < 2; n++) mapping_release(copy->held[n]);
   free(copy);
 }
 
-static void do_copy(void *given) {
-  struct copy *copy = given;
-  memmove((void *)(uintptr_t)copy->target, (const void *)(uintptr_t)copy->source, copy->bytes);
-  end_copy(copy);
-}
+static const struct command_kind COPY = {.type = CU_GRAPH_NODE_TYPE_MEMCPY, .run = do_copy, .end = end_copy};
 
 /* Of pageable memory, what is read is taken at once, and what is written is there when the call returns. */
 static CUresult copy(struct way way, uint64_t target, enum side target_side, uint64_t source, enum side source_side,
                      size_t bytes) {
-  struct queue *queue;
+  struct stream_place place;
   bool target_known = false, source_known = false;
   struct mapping *held[2] = {NULL, NULL};
-  CHECK(stream_queue(way.stream, way.own, &queue));
+  CHECK(stream_place(way.stream, way.own, &place));
   if (!bytes) return CUDA_SUCCESS;
   allocations_read();
   bool good = fits(target, bytes, target_side, &target_known, &held[0]) &&
@@ -69,21 +66,18 @@ static CUresult copy(struct way way, uint64_t target, enum side target_side, uin
   bool staged = !way.waits && !source_known;
   struct copy *made = good ? malloc(sizeof *made + (staged ? bytes : 0)) : NULL;
   if (!made) {
-    mapping_release(held[0]);
-    mapping_release(held[1]);
+    for (int n = 0; n < 2; n++) mapping_release(held[n]);
     return good ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_VALUE;
   }
-  *made = (struct copy){.target = target, .source = source, .bytes = bytes, .held = {held[0], held[1]}};
+  *made = (struct copy){command_begin(&COPY, &place), target, source, bytes, {held[0], held[1]}};
   if (staged) {
     memcpy(made->staged, (const void *)(uintptr_t)source, bytes);
     made->source = (uint64_t)(uintptr_t)made->staged;
   }
-  CUresult result = submit(queue, way.waits, do_copy, made);
-  if (result != CUDA_SUCCESS) end_copy(made);
-  return result;
+  return submit(&place, way.waits, &made->command);
 }
 
-#define COPY(name, suffix, arguments, target, target_side, source, source_side)                                   \
+#define COPIES(name, suffix, arguments, target, target_side, source, source_side)                                   \
   EXPORTED CUresult name##suffix arguments {                                                                       \
     return copy(LEGACY, (uint64_t)(uintptr_t)target, target_side, (uint64_t)(uintptr_t)source, source_side, bytes); \
   }                                                                                                                \
@@ -91,12 +85,12 @@ static CUresult copy(struct way way, uint64_t target, enum side target_side, uin
     return copy(OWN, (uint64_t)(uintptr_t)target, target_side, (uint64_t)(uintptr_t)source, source_side, bytes);   \
   }
 
-COPY(cuMemcpy, , (CUdeviceptr target, CUdeviceptr source, size_t bytes), target, EITHER, source, EITHER)
-COPY(cuMemcpyHtoD, _v2, (CUdeviceptr target, const void *source, size_t bytes), target, KNOWN, source, HOST)
-COPY(cuMemcpyDtoH, _v2, (void *target, CUdeviceptr source, size_t bytes), target, HOST, source, KNOWN)
-COPY(cuMemcpyDtoD, _v2, (CUdeviceptr target, CUdeviceptr source, size_t bytes), target, KNOWN, source, KNOWN)
+COPIES(cuMemcpy, , (CUdeviceptr target, CUdeviceptr source, size_t bytes), target, EITHER, source, EITHER)
+COPIES(cuMemcpyHtoD, _v2, (CUdeviceptr target, const void *source, size_t bytes), target, KNOWN, source, HOST)
+COPIES(cuMemcpyDtoH, _v2, (void *target, CUdeviceptr source, size_t bytes), target, HOST, source, KNOWN)
+COPIES(cuMemcpyDtoD, _v2, (CUdeviceptr target, CUdeviceptr source, size_t bytes), target, KNOWN, source, KNOWN)
 
-#define COPY_ASYNC(name, suffix, parameters, target, target_side, source, source_side)                      \
+#define COPIES_ASYNC(name, suffix, parameters, target, target_side, source, source_side)                      \
   EXPORTED CUresult name##suffix parameters {                                                               \
     return copy(in(stream), (uint64_t)(uintptr_t)target, target_side, (uint64_t)(uintptr_t)source, source_side, \
                 bytes);                                                                                     \
@@ -106,31 +100,27 @@ COPY(cuMemcpyDtoD, _v2, (CUdeviceptr target, CUdeviceptr source, size_t bytes), 
                 source_side, bytes);                                                                        \
   }
 
-COPY_ASYNC(cuMemcpyAsync, , (CUdeviceptr target, CUdeviceptr source, size_t bytes, CUstream stream), target, EITHER,
+COPIES_ASYNC(cuMemcpyAsync, , (CUdeviceptr target, CUdeviceptr source, size_t bytes, CUstream stream), target, EITHER,
            source, EITHER)
-COPY_ASYNC(cuMemcpyHtoDAsync, _v2, (CUdeviceptr target, const void *source, size_t bytes, CUstream stream), target, KNOWN,
+COPIES_ASYNC(cuMemcpyHtoDAsync, _v2, (CUdeviceptr target, const void *source, size_t bytes, CUstream stream), target, KNOWN,
            source, HOST)
-COPY_ASYNC(cuMemcpyDtoHAsync, _v2, (void *target, CUdeviceptr source, size_t bytes, CUstream stream), target, HOST,
+COPIES_ASYNC(cuMemcpyDtoHAsync, _v2, (void *target, CUdeviceptr source, size_t bytes, CUstream stream), target, HOST,
            source, KNOWN)
-COPY_ASYNC(cuMemcpyDtoDAsync, _v2, (CUdeviceptr target, CUdeviceptr source, size_t bytes, CUstream stream), target, KNOWN,
+COPIES_ASYNC(cuMemcpyDtoDAsync, _v2, (CUdeviceptr target, CUdeviceptr source, size_t bytes, CUstream stream), target, KNOWN,
            source, KNOWN)
 
 /* Fills. */
 
 struct fill {
+  struct command command;
   uint64_t target;
   size_t pitch, row, height, element; /* bytes, but for the height in rows */
   uint32_t value;
-  struct mapping *held;
+  struct mapping *held; /* what has to stay mapped */
 };
 
-static void end_fill(struct fill *fill) {
-  mapping_release(fill->held);
-  free(fill);
-}
-
-static void do_fill(void *given) {
-  struct fill *fill = given;
+static CUresult do_fill(const struct command *command) {
+  const struct fill *fill = (const struct fill *)command;
   for (size_t y = 0; y < fill->height; y++) {
     uint8_t *at = (uint8_t *)(uintptr_t)(fill->target + y * fill->pitch);
     if (fill->element == 1) {
@@ -144,16 +134,24 @@ static void do_fill(void *given) {
       done += more;
     }
   }
-  end_fill(fill);
+  return CUDA_SUCCESS;
 }
+
+static void end_fill(struct command *command) {
+  struct fill *fill = (struct fill *)command;
+  mapping_release(fill->held);
+  free(fill);
+}
+
+static const struct command_kind FILL = {.type = CU_GRAPH_NODE_TYPE_MEMSET, .run = do_fill, .end = end_fill};
 
 /* `height` rows of `width` elements of 1, 2 or 4 bytes, `pitch` bytes apart. */
 static CUresult fill(struct way way, uint64_t target, size_t pitch, uint32_t value, size_t element, size_t width,
                      size_t height) {
-  struct queue *queue;
+  struct stream_place place;
   size_t row, last;
   struct mapping *held = NULL;
-  CHECK(stream_queue(way.stream, way.own, &queue));
+  CHECK(stream_place(way.stream, way.own, &place));
   if (target % element || pitch % element) return CUDA_ERROR_INVALID_VALUE;
   if (!width || !height) return CUDA_SUCCESS;
   if (__builtin_mul_overflow(width, element, &row) || (height > 1 && pitch < row) ||
@@ -168,13 +166,11 @@ static CUresult fill(struct way way, uint64_t target, size_t pitch, uint32_t val
     mapping_release(held);
     return CUDA_ERROR_OUT_OF_MEMORY;
   }
-  *made = (struct fill){target, pitch, row, height, element, value, held};
-  CUresult result = submit(queue, way.waits, do_fill, made);
-  if (result != CUDA_SUCCESS) end_fill(made);
-  return result;
+  *made = (struct fill){command_begin(&FILL, &place), target, pitch, row, height, element, value, held};
+  return submit(&place, way.waits, &made->command);
 }
 
-#define FILL(bits, type)                                                                                            \
+#define FILLS(bits, type)                                                                                            \
   EXPORTED CUresult cuMemsetD##bits##_v2(CUdeviceptr target, type value, size_t count) {                            \
     return fill(LEGACY, target, 0, value, bits / 8, count, 1);                                                      \
   }                                                                                                                 \
@@ -203,6 +199,6 @@ static CUresult fill(struct way way, uint64_t target, size_t pitch, uint32_t val
     return fill(in_own(stream), target, pitch, value, bits / 8, width, height);                                     \
   }
 
-FILL(8, unsigned char)
-FILL(16, unsigned short)
-FILL(32, unsigned int)
+FILLS(8, unsigned char)
+FILLS(16, unsigned short)
+FILLS(32, unsigned int)

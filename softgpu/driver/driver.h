@@ -27,7 +27,7 @@ int device_count(void);
 CUresult ready(void); /* CUDA_SUCCESS once cuInit has succeeded in this process */
 void set_inside(bool now); /* the calling thread begins or ends a function of the program, which may not call the driver */
 
-/* context.c: the calling thread's context, alive. */
+/* context.c: the calling thread's context, alive. What its work has come to is an error here too. */
 struct queue;
 struct here {
   CUcontext context;
@@ -43,6 +43,10 @@ size_t context_peers(CUcontext context, CUcontext peers[MOST_PEERS]);
 
 /* peer.c */
 bool devices_are_peers(CUdevice first, CUdevice second);
+
+/* Work of a context has failed: none is done any more, and all calls that need the context say so. */
+void context_fail(CUcontext context, unsigned long long id, CUresult result);
+CUresult context_result(CUcontext context, unsigned long long id); /* success for one that is no more */
 
 /* log.c: a line on standard error. */
 __attribute__((format(printf, 1, 2))) void complain(const char *format, ...);

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "command.h"
 #include "driver.h"
 #include "handles.h"
-#include "stream.h"
 
 static const unsigned FLAGS = CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING;
 
@@ -17,6 +17,7 @@ struct stamp {
 
 struct event {
   CUcontext context; /* first: `handles_end` */
+  unsigned long long context_id;
   unsigned flags;
   struct operation *recorded; /* NULL: never */
   struct stamp *stamp;
@@ -44,7 +45,7 @@ EXPORTED CUresult cuEventCreate(CUevent *handle, unsigned int flags) {
   if (flags & CU_EVENT_INTERPROCESS) return CUDA_ERROR_NOT_SUPPORTED;
   if (!handle || flags & ~FLAGS) return CUDA_ERROR_INVALID_VALUE;
   struct event *event = calloc(1, sizeof *event);
-  if (event) *event = (struct event){.context = here.context, .flags = flags};
+  if (event) *event = (struct event){.context = here.context, .context_id = here.id, .flags = flags};
   if (!event || !handle_add(EVENT, event)) {
     free(event);
     return CUDA_ERROR_OUT_OF_MEMORY;
@@ -71,27 +72,57 @@ EXPORTED CUresult cuEventDestroy(CUevent handle) { return cuEventDestroy_v2(hand
 
 void events_end(CUcontext context) { handles_end(EVENT, context, end); }
 
-static CUresult record(CUevent handle, CUstream stream, bool own) {
-  struct queue *queue;
-  struct operation *made;
-  CHECK(stream_queue(stream, own, &queue));
+/* Commands: to record an event, or to wait for what recorded it last. */
+
+struct about_event {
+  struct command command;
+  CUevent event;
+};
+
+static void end_about(struct command *command) { free(command); }
+
+static CUresult queue_record(struct command *command, struct queue *queue, struct operation *const *after, size_t count,
+                             struct operation **made) {
+  CUevent handle = ((struct about_event *)command)->event;
   if (!handle_is(EVENT, handle, false)) return CUDA_ERROR_INVALID_HANDLE;
   struct event *event = (struct event *)handle;
   struct stamp *stamp = calloc(1, sizeof *stamp);
   if (!stamp) return CUDA_ERROR_OUT_OF_MEMORY;
   stamp->references = 2;
+  struct operation *operation;
   pthread_mutex_lock(&lock);
-  bool added = queue_add(queue, &(struct work){take_time, stamp, false}, NULL, &made);
+  bool added = queue_add(queue, &(struct work){take_time, stamp, false}, after, count, &operation);
   if (added) {
     if (event->recorded) operation_release(event->recorded);
     let_go(event->stamp);
-    event->recorded = made;
+    event->recorded = operation;
     event->stamp = stamp;
+    if (made) *made = operation_hold(operation);
   }
   pthread_mutex_unlock(&lock);
   if (!added) free(stamp);
   return added ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
+
+static CUresult queue_wait(struct command *command, struct queue *queue, struct operation *const *after, size_t count,
+                           struct operation **made);
+
+static const struct command_kind RECORD = {
+    .type = CU_GRAPH_NODE_TYPE_EVENT_RECORD, .end = end_about, .queue = queue_record};
+static const struct command_kind WAIT = {
+    .type = CU_GRAPH_NODE_TYPE_WAIT_EVENT, .end = end_about, .queue = queue_wait};
+
+static CUresult submit_about(const struct command_kind *kind, CUevent event, CUstream stream, bool own) {
+  struct stream_place place;
+  CHECK(stream_place(stream, own, &place));
+  if (!handle_is(EVENT, event, false)) return CUDA_ERROR_INVALID_HANDLE;
+  struct about_event *made = malloc(sizeof *made);
+  if (!made) return CUDA_ERROR_OUT_OF_MEMORY;
+  *made = (struct about_event){command_begin(kind, &place), event};
+  return submit(&place, false, &made->command);
+}
+
+static CUresult record(CUevent event, CUstream stream, bool own) { return submit_about(&RECORD, event, stream, own); }
 
 EXPORTED CUresult cuEventRecord(CUevent event, CUstream stream) { return record(event, stream, false); }
 EXPORTED CUresult cuEventRecord_ptsz(CUevent event, CUstream stream) { return record(event, stream, true); }
@@ -116,12 +147,18 @@ static CUresult last_record(CUevent handle, struct operation **recorded, struct 
   return CUDA_SUCCESS;
 }
 
+/* What the work of an event's context came to. */
+static CUresult result_of(CUevent handle) {
+  const struct event *event = (struct event *)handle;
+  return context_result(event->context, event->context_id);
+}
+
 EXPORTED CUresult cuEventQuery(CUevent handle) {
   struct operation *recorded;
   CHECK(last_record(handle, &recorded, NULL));
   bool done = !recorded || operation_done(recorded);
   if (recorded) operation_release(recorded);
-  return done ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+  return done ? result_of(handle) : CUDA_ERROR_NOT_READY;
 }
 
 EXPORTED CUresult cuEventSynchronize(CUevent handle) {
@@ -131,7 +168,7 @@ EXPORTED CUresult cuEventSynchronize(CUevent handle) {
     operation_wait(recorded);
     operation_release(recorded);
   }
-  return CUDA_SUCCESS;
+  return result_of(handle);
 }
 
 /* In milliseconds. */
@@ -160,16 +197,22 @@ EXPORTED CUresult cuEventElapsedTime(float *milliseconds, CUevent start, CUevent
   return cuEventElapsedTime_v2(milliseconds, start, end);
 }
 
-static CUresult wait_event(CUstream stream, CUevent event, unsigned flags, bool own) {
-  struct queue *queue;
+static CUresult queue_wait(struct command *command, struct queue *queue, struct operation *const *after, size_t count,
+                           struct operation **made) {
   struct operation *recorded;
-  CHECK(stream_queue(stream, own, &queue));
-  if (flags & ~CU_EVENT_WAIT_EXTERNAL) return CUDA_ERROR_INVALID_VALUE;
-  CHECK(last_record(event, &recorded, NULL));
-  if (!recorded) return CUDA_SUCCESS;
-  bool added = operation_done(recorded) || queue_add(queue, &(struct work){nothing, NULL, false}, recorded, NULL);
-  operation_release(recorded);
+  CHECK(last_record(((struct about_event *)command)->event, &recorded, NULL));
+  struct operation **all = malloc((count + 1) * sizeof *all);
+  for (size_t n = 0; all && n < count; n++) all[n] = after[n];
+  if (all && recorded) all[count] = recorded;
+  bool added = all && queue_add(queue, &(struct work){nothing, NULL, false}, all, count + (recorded != NULL), made);
+  free(all);
+  if (recorded) operation_release(recorded);
   return added ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+static CUresult wait_event(CUstream stream, CUevent event, unsigned flags, bool own) {
+  if (flags & ~CU_EVENT_WAIT_EXTERNAL) return CUDA_ERROR_INVALID_VALUE;
+  return submit_about(&WAIT, event, stream, own);
 }
 
 EXPORTED CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int flags) {

@@ -1,5 +1,5 @@
 /* Streams. Their queues do the work; `work.h`. */
-#include "stream.h"
+#include "command.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -11,6 +11,7 @@ enum { LOWEST = 0, HIGHEST = -5 };
 
 struct stream {
   CUcontext context; /* first: `handles_end` */
+  unsigned long long context_id;
   CUdevice device;
   struct queue *queue;
   unsigned flags;
@@ -59,18 +60,18 @@ static CUresult own_queue(const struct here *here, struct queue **queue) {
   return pthread_setspecific(own_key, made) ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
 }
 
-CUresult stream_queue(CUstream handle, bool own, struct queue **queue) {
+CUresult stream_place(CUstream handle, bool own, struct stream_place *place) {
   struct here here;
   CHECK(ready());
   if (handle && handle != CU_STREAM_LEGACY && handle != CU_STREAM_PER_THREAD) {
     if (!handle_is(STREAM, handle, false)) return CUDA_ERROR_INVALID_HANDLE;
-    *queue = ((struct stream *)handle)->queue;
-    return CUDA_SUCCESS;
+    const struct stream *stream = (struct stream *)handle;
+    *place = (struct stream_place){stream->queue, stream->context, stream->context_id, stream->device};
+    return context_result(place->context, place->context_id);
   }
   CHECK(current(&here));
-  if (handle == CU_STREAM_PER_THREAD || (!handle && own)) return own_queue(&here, queue);
-  *queue = here.legacy;
-  return CUDA_SUCCESS;
+  *place = (struct stream_place){here.legacy, here.context, here.id, here.device};
+  return handle == CU_STREAM_PER_THREAD || (!handle && own) ? own_queue(&here, &place->queue) : CUDA_SUCCESS;
 }
 
 EXPORTED CUresult cuStreamCreateWithPriority(CUstream *handle, unsigned int flags, int priority) {
@@ -79,7 +80,8 @@ EXPORTED CUresult cuStreamCreateWithPriority(CUstream *handle, unsigned int flag
   if (!handle || flags & ~CU_STREAM_NON_BLOCKING) return CUDA_ERROR_INVALID_VALUE;
   struct stream *stream = calloc(1, sizeof *stream);
   if (!stream) return CUDA_ERROR_OUT_OF_MEMORY;
-  *stream = (struct stream){.context = here.context, .device = here.device, .flags = flags, .id = ++last_id,
+  *stream = (struct stream){.context = here.context, .context_id = here.id, .device = here.device, .flags = flags,
+                            .id = ++last_id,
                             .priority = priority > LOWEST ? LOWEST : priority < HIGHEST ? HIGHEST : priority};
   stream->queue = queue_make(here.context, false, !(flags & CU_STREAM_NON_BLOCKING));
   if (!stream->queue || !handle_add(STREAM, stream)) {
@@ -114,25 +116,25 @@ EXPORTED CUresult cuStreamDestroy(CUstream handle) { return cuStreamDestroy_v2(h
 void streams_end(CUcontext context) { handles_end(STREAM, context, end); }
 
 static CUresult query(CUstream handle, bool own) {
-  struct queue *queue;
-  CHECK(stream_queue(handle, own, &queue));
-  struct operation *last = queue_last(queue);
+  struct stream_place place;
+  CHECK(stream_place(handle, own, &place));
+  struct operation *last = queue_last(place.queue);
   if (last) operation_release(last);
-  return last ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
+  return last ? CUDA_ERROR_NOT_READY : context_result(place.context, place.context_id);
 }
 
 EXPORTED CUresult cuStreamQuery(CUstream handle) { return query(handle, false); }
 EXPORTED CUresult cuStreamQuery_ptsz(CUstream handle) { return query(handle, true); }
 
 static CUresult synchronize(CUstream handle, bool own) {
-  struct queue *queue;
-  CHECK(stream_queue(handle, own, &queue));
-  struct operation *last = queue_last(queue);
+  struct stream_place place;
+  CHECK(stream_place(handle, own, &place));
+  struct operation *last = queue_last(place.queue);
   if (last) {
     operation_wait(last);
     operation_release(last);
   }
-  return CUDA_SUCCESS;
+  return context_result(place.context, place.context_id);
 }
 
 EXPORTED CUresult cuStreamSynchronize(CUstream handle) { return synchronize(handle, false); }
@@ -174,32 +176,49 @@ QUESTION(cuStreamGetDevice, CUdevice, device)
 /* Functions of the program, in their turn. */
 
 struct call {
+  struct command command;
   CUhostFn function;
   CUstreamCallback callback; /* instead of `function` */
   CUstream stream;
   void *given;
 };
 
-static void call(void *given) {
-  struct call *call = given;
+static void end_call(struct command *command) { free(command); }
+
+static CUresult call_function(const struct command *command) {
+  const struct call *call = (const struct call *)command;
   set_inside(true);
-  if (call->function)
-    call->function(call->given);
-  else
-    call->callback(call->stream, CUDA_SUCCESS, call->given);
+  call->function(call->given);
   set_inside(false);
-  free(call);
+  return CUDA_SUCCESS;
 }
 
+/* A callback is told what came of the work before it. */
+static void call_back_after(const struct command *command, CUresult failed) {
+  const struct call *call = (const struct call *)command;
+  set_inside(true);
+  call->callback(call->stream, failed, call->given);
+  set_inside(false);
+}
+
+static CUresult call_back(const struct command *command) {
+  call_back_after(command, CUDA_SUCCESS);
+  return CUDA_SUCCESS;
+}
+
+static const struct command_kind FUNCTION = {
+    .type = CU_GRAPH_NODE_TYPE_HOST, .foreign = true, .run = call_function, .end = end_call};
+static const struct command_kind CALLBACK = {
+    .type = CU_GRAPH_NODE_TYPE_HOST, .foreign = true, .run = call_back, .skip = call_back_after, .end = end_call};
+
 static CUresult add_call(CUstream handle, bool own, struct call wanted) {
-  struct queue *queue;
-  CHECK(stream_queue(handle, own, &queue));
+  struct stream_place place;
+  CHECK(stream_place(handle, own, &place));
   struct call *made = malloc(sizeof *made);
   if (!made) return CUDA_ERROR_OUT_OF_MEMORY;
   *made = wanted;
-  if (queue_add(queue, &(struct work){call, made, true}, NULL, NULL)) return CUDA_SUCCESS;
-  free(made);
-  return CUDA_ERROR_OUT_OF_MEMORY;
+  made->command = command_begin(wanted.function ? &FUNCTION : &CALLBACK, &place);
+  return submit(&place, false, &made->command);
 }
 
 EXPORTED CUresult cuLaunchHostFunc(CUstream handle, CUhostFn function, void *given) {
@@ -226,5 +245,5 @@ EXPORTED CUresult cuCtxSynchronize(void) {
   struct here here;
   CHECK(current(&here));
   work_wait(here.context);
-  return CUDA_SUCCESS;
+  return context_result(here.context, here.id);
 }

@@ -212,10 +212,11 @@ static bool concerns(const struct queue *queue, const struct queue *other) {
 }
 
 /* Append an operation. `quiet`: who adds it waits for it, so that nobody has to be called. The lock is held. */
-static struct operation *append(struct queue *queue, const struct work *work, struct operation *after, bool quiet) {
+static struct operation *append(struct queue *queue, const struct work *work, struct operation *const *after, size_t count,
+                                bool quiet) {
   struct operation *operation = calloc(1, sizeof *operation);
   if (!operation) return NULL;
-  size_t waits = after && !after->done;
+  size_t waits = count;
   for (struct queue *other = busy; other; other = other->next) waits += concerns(queue, other);
   struct operation **list = waits ? malloc(waits * sizeof *list) : NULL;
   if (waits && !list) {
@@ -223,7 +224,8 @@ static struct operation *append(struct queue *queue, const struct work *work, st
     return NULL;
   }
   *operation = (struct operation){.queue = queue, .work = *work, .after = list, .references = 2};
-  if (after && !after->done) list[operation->waits++] = after;
+  for (size_t n = 0; n < count; n++)
+    if (!after[n]->done) list[operation->waits++] = after[n];
   for (struct queue *other = busy; other; other = other->next)
     if (concerns(queue, other)) list[operation->waits++] = other->last;
   for (size_t n = 0; n < operation->waits; n++) list[n]->references++;
@@ -241,9 +243,10 @@ static struct operation *append(struct queue *queue, const struct work *work, st
   return operation;
 }
 
-bool queue_add(struct queue *queue, const struct work *work, struct operation *after, struct operation **made) {
+bool queue_add(struct queue *queue, const struct work *work, struct operation *const *after, size_t count,
+               struct operation **made) {
   pthread_mutex_lock(&lock);
-  struct operation *operation = append(queue, work, after, false);
+  struct operation *operation = append(queue, work, after, count, false);
   if (made)
     *made = operation;
   else
@@ -254,7 +257,7 @@ bool queue_add(struct queue *queue, const struct work *work, struct operation *a
 
 bool queue_do(struct queue *queue, const struct work *work) {
   pthread_mutex_lock(&lock);
-  struct operation *operation = append(queue, work, NULL, true);
+  struct operation *operation = append(queue, work, NULL, 0, true);
   if (operation) wait_for(operation);
   release(operation);
   pthread_mutex_unlock(&lock);

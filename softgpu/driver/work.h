@@ -22,9 +22,10 @@ struct queue *queue_make(CUcontext context, bool legacy, bool ordered);
 /* What is in it is still done; nothing may be added any more. */
 void queue_drop(struct queue *queue);
 
-/* Append an operation, to be done after `after` too (NULL: nothing). False, and nothing is done: no memory. With `made` the
- * caller gets a reference. */
-bool queue_add(struct queue *queue, const struct work *work, struct operation *after, struct operation **made);
+/* Append an operation, to be done after `count` others too. False, and nothing is done: no memory. With `made` the caller
+ * gets a reference. */
+bool queue_add(struct queue *queue, const struct work *work, struct operation *const *after, size_t count,
+               struct operation **made);
 /* The same, and wait for it. */
 bool queue_do(struct queue *queue, const struct work *work);
 

@@ -1,0 +1,52 @@
+/* Commands, and how they get into queues. */
+#include "command.h"
+
+#include "driver.h"
+
+struct command command_begin(const struct command_kind *kind, const struct stream_place *place) {
+  return (struct command){.kind = kind, .context = place->context, .context_id = place->context_id, .references = 1};
+}
+
+struct command *command_hold(struct command *command) {
+  command->references++;
+  return command;
+}
+
+void command_release(struct command *command) {
+  if (!--command->references) command->kind->end(command);
+}
+
+static void run(void *given) {
+  struct command *command = given;
+  CUresult result = context_result(command->context, command->context_id);
+  if (result != CUDA_SUCCESS) {
+    if (command->kind->skip) command->kind->skip(command, result);
+  } else {
+    result = command->kind->run(command);
+    if (result != CUDA_SUCCESS) context_fail(command->context, command->context_id, result);
+  }
+  command_release(command);
+}
+
+CUresult command_queue(struct command *command, struct queue *queue, struct operation *const *after, size_t count,
+                       struct operation **made) {
+  if (command->kind->queue) return command->kind->queue(command, queue, after, count, made);
+  command_hold(command);
+  if (queue_add(queue, &(struct work){run, command, command->kind->foreign}, after, count, made)) return CUDA_SUCCESS;
+  command_release(command);
+  return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+static CUresult do_now(const struct stream_place *place, struct command *command) {
+  command_hold(command);
+  if (queue_do(place->queue, &(struct work){run, command, command->kind->foreign}))
+    return context_result(place->context, place->context_id);
+  command_release(command);
+  return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+CUresult submit(const struct stream_place *place, bool waits, struct command *command) {
+  CUresult result = waits ? do_now(place, command) : command_queue(command, place->queue, NULL, 0, NULL);
+  command_release(command);
+  return result;
+}
