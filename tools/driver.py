@@ -41,7 +41,7 @@ def build(python: Path, kind: str = "") -> Path:
         "They are made from tessera/driver_api/functions.tsv, tessera/cards.toml and cuda.h.")
     folder = BUILD / "native" / kind.replace(",", "-") if kind else LIBRARY.parent
     title = "compile the driver" + (f" ({kind})" if kind else "")
-    extra = (f"-I{include}", f"-I{SOURCES}", f"-I{native.SOURCES}", "-ldl", f"-Wl,--version-script={EXPORTS}",
+    extra = (f"-I{include}", f"-I{SOURCES}", f"-I{made}", f"-I{native.SOURCES}", "-ldl", f"-Wl,--version-script={EXPORTS}",
              "-Wl,-z,nodelete")  # its threads may outlive a dlclose
     library = native.linked(folder / LIBRARY.name, title, inputs(), kind, extra,
                             "The driver is C11 with glibc on x86-64.")
@@ -59,5 +59,5 @@ def _link(place: Path, target: Path) -> None:
 
 def inputs() -> list[Path]:
     """The sources and headers of the library, the run-time's and the generated ones last."""
-    generated = sorted((BUILD / "native" / "driver").glob("*.c"))
+    generated = sorted((BUILD / "native" / "driver").glob("*.[ch]"))
     return [*sorted(SOURCES.glob("*.[ch]")), EXPORTS, *native.inputs(), *generated]

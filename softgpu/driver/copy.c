@@ -32,7 +32,7 @@ struct copy {
   struct command command;
   uint64_t target, source;
   size_t bytes;
-  struct mapping *held[2]; /* what has to stay mapped */
+  struct mapping *held[2];
   unsigned char staged[]; /* what is copied, when the program may change it as soon as the call returns */
 };
 
@@ -44,7 +44,8 @@ static CUresult do_copy(const struct command *command) {
 
 static void end_copy(struct command *command) {
   struct copy *copy = (struct copy *)command;
-  for (int n = 0; n < 2; n++) mapping_release(copy->held[n]);
+  mapping_release(copy->held[0]);
+  mapping_release(copy->held[1]);
   free(copy);
 }
 
@@ -66,7 +67,8 @@ static CUresult copy(struct way way, uint64_t target, enum side target_side, uin
   bool staged = !way.waits && !source_known;
   struct copy *made = good ? malloc(sizeof *made + (staged ? bytes : 0)) : NULL;
   if (!made) {
-    for (int n = 0; n < 2; n++) mapping_release(held[n]);
+    mapping_release(held[0]);
+    mapping_release(held[1]);
     return good ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_VALUE;
   }
   *made = (struct copy){command_begin(&COPY, &place), target, source, bytes, {held[0], held[1]}};
@@ -116,7 +118,7 @@ struct fill {
   uint64_t target;
   size_t pitch, row, height, element; /* bytes, but for the height in rows */
   uint32_t value;
-  struct mapping *held; /* what has to stay mapped */
+  struct mapping *held;
 };
 
 static CUresult do_fill(const struct command *command) {
@@ -138,9 +140,8 @@ static CUresult do_fill(const struct command *command) {
 }
 
 static void end_fill(struct command *command) {
-  struct fill *fill = (struct fill *)command;
-  mapping_release(fill->held);
-  free(fill);
+  mapping_release(((struct fill *)command)->held);
+  free(command);
 }
 
 static const struct command_kind FILL = {.type = CU_GRAPH_NODE_TYPE_MEMSET, .run = do_fill, .end = end_fill};

@@ -9,7 +9,11 @@
 #include "api.h"
 #include "cards.h"
 
-#define EXPORTED __attribute__((visibility("default")))
+/* Marks a function of the API: what programs call goes on to it. */
+#define EXPORTED
+/* The same function under one more symbol. */
+#define ALIAS(name) __attribute__((alias(ALIAS_TEXT(name))))
+#define ALIAS_TEXT(name) #name
 enum { MOST_DEVICES = 64 };
 
 struct device {
@@ -37,16 +41,16 @@ struct here {
 };
 CUresult current(struct here *here);
 
+/* Work of a context has failed: none is done any more, and all calls that need the context say so. */
+void context_fail(CUcontext context, unsigned long long id, CUresult result);
+CUresult context_result(CUcontext context, unsigned long long id); /* success for one that is no more */
+
 /* context.c: the contexts whose memory one has been given access to. */
 enum { MOST_PEERS = 64 };
 size_t context_peers(CUcontext context, CUcontext peers[MOST_PEERS]);
 
 /* peer.c */
 bool devices_are_peers(CUdevice first, CUdevice second);
-
-/* Work of a context has failed: none is done any more, and all calls that need the context say so. */
-void context_fail(CUcontext context, unsigned long long id, CUresult result);
-CUresult context_result(CUcontext context, unsigned long long id); /* success for one that is no more */
 
 /* log.c: a line on standard error. */
 __attribute__((format(printf, 1, 2))) void complain(const char *format, ...);

@@ -2,8 +2,9 @@
 
     python -m softgpu.driver.generate FOLDER PATH_OF_cuda.h
 
-``refused.c``: the functions that are not implemented, exported all the same. ``functions.c``: what ``cuGetProcAddress``
-finds. ``errors.c``: names and texts of results. ``cards.c``: the cards of ``tessera/cards.toml``.
+``wrappers.c``, ``renamed.h``: the functions that programs call (``wrappers.py``). ``refused.c``: what they go on to if
+nothing is implemented. ``functions.c``: what ``cuGetProcAddress`` finds. ``errors.c``: names and texts of results.
+``cards.c``: the cards of ``tessera/cards.toml``.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import re
 import sys
 from pathlib import Path
 
+from softgpu.driver.wrappers import OWN, renamed, wrappers
 from tessera.cards import Card, cards
 from tessera.driver_api import REFUSED, by_name, functions
 
@@ -20,10 +22,10 @@ _RESULT = re.compile(r"^\s*(CUDA_\w+)\s*=\s*(\d+)", re.MULTILINE)
 
 
 def refused() -> str:
-    """Exported under their own names, without their parameters: nothing is done with these."""
+    """Without their parameters: nothing is done with these."""
     lines = ['#include "refused.h"']
     counted = "static _Atomic unsigned called;"
-    lines += [f'EXPORTED int {f.symbol}(void) {{ {counted} return refuse("{f.symbol}", &called); }}'
+    lines += [f'int {OWN}{f.symbol}(void) {{ {counted} return refuse("{f.symbol}", &called); }}'
               for f in functions() if f.status == REFUSED]
     return "\n".join(lines) + "\n"
 
@@ -81,12 +83,12 @@ def _card(card: Card) -> str:
 
 
 def main() -> int:
-    """Write the four files."""
+    """Write the files."""
     folder, header = Path(sys.argv[1]), Path(sys.argv[2]).read_text(encoding="utf-8")
     folder.mkdir(parents=True, exist_ok=True)
-    for name, text in (("refused", refused()), ("functions", table()), ("errors", errors(header)),
-                       ("cards", card_table())):
-        (folder / f"{name}.c").write_text(text, encoding="utf-8")
+    for name, text in (("renamed.h", renamed()), ("wrappers.c", wrappers()), ("refused.c", refused()),
+                       ("functions.c", table()), ("errors.c", errors(header)), ("cards.c", card_table())):
+        (folder / name).write_text(text, encoding="utf-8")
     return 0
 
 

@@ -165,7 +165,7 @@ static CUresult describe(CUstream handle, struct stream *blank, const struct str
     *answer = stream->field;                                     \
     return CUDA_SUCCESS;                                         \
   }                                                              \
-  extern __typeof(name) name##_ptsz EXPORTED __attribute__((alias(#name)));
+  extern __typeof(name) name##_ptsz EXPORTED ALIAS(name);
 
 QUESTION(cuStreamGetFlags, unsigned int, flags)
 QUESTION(cuStreamGetPriority, int, priority)
