@@ -23,8 +23,9 @@ static struct way in_own(CUstream stream) { return (struct way){stream, true, fa
 /* Whether bytes may be accessed, and whether the driver knows them. Of an address that it knows all of them must lie in one
  * allocation. `held` is NULL before. The lock is held. */
 static bool fits(uint64_t address, size_t bytes, enum side side, bool *known, struct mapping **held) {
-  *known = allocation_with(address, 1);
-  if (*known) return allocation_hold(address, bytes, held) || side == HOST;
+  const struct allocation *found = allocation_with(address, 1);
+  *known = found;
+  if (found) return allocation_hold(address, bytes, held) || (side == HOST && !on_device(found));
   return side != KNOWN && address;
 }
 
