@@ -52,5 +52,12 @@ MACHINE = EnvironmentVariable(
     "Name of a machine of software GPUs; processes that name the same one share its GPUs and their memory.",
 )
 
-VARIABLES: tuple[EnvironmentVariable, ...] = (MATERIAL, CACHE, PYTHON, DEVICES, DRIVER_VERSION, MACHINE)
+ROUNDING = EnvironmentVariable(
+    "SOFTGPU_ROUNDING",
+    "0",
+    "1: approximate functions and tensor cores of cards from capability 8.9 on round otherwise than those of older cards.",
+)
+
+VARIABLES: tuple[EnvironmentVariable, ...] = (MATERIAL, CACHE, PYTHON, DEVICES, DRIVER_VERSION, MACHINE,
+                                              ROUNDING)
 """The table, in the order in which the documentation shows it."""

@@ -13,7 +13,7 @@ struct mapping;
 
 enum kind {
   ON_DEVICE, /* of cuMemAlloc */
-  MODULE,    /* variables of a module */
+  VARIABLE,  /* of a module */
   POOLED,    /* of a pool */
   MAPPED,    /* by cuMemMap */
   IMPORTED,  /* of another process, by cuIpcOpenMemHandle */

@@ -14,7 +14,8 @@
 
 #include "driver.h"
 
-enum { MOST_THREADS = 64, IDLE_SECONDS = 2 };
+/* Threads look around for a moment before they sleep, as waking one takes longer than most small operations. */
+enum { MOST_THREADS = 64, IDLE_SECONDS = 2, LOOKING_NANOSECONDS = 20000 };
 
 struct operation {
   struct operation *next; /* in its queue */
@@ -24,7 +25,7 @@ struct operation {
   size_t waits, waited;
   struct queue *woken; /* queues that wait for this one, by `follower` */
   unsigned references;
-  bool done;
+  _Atomic bool done; /* set with the lock */
 };
 
 struct queue {
@@ -35,12 +36,15 @@ struct queue {
   bool legacy, ordered, dropped, ready;
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* everything here */
+static pthread_mutex_t lock = PTHREAD_ADAPTIVE_MUTEX_INITIALIZER_NP; /* everything here; held for moments */
 static pthread_cond_t calls = PTHREAD_COND_INITIALIZER;    /* `called` has grown: for idle threads */
 static pthread_cond_t progress = PTHREAD_COND_INITIALIZER; /* something was done, or is ready: for those who wait */
 static struct queue *busy;                                 /* with operations that are not done */
 static struct queue *ready_first, *ready_last;
-static unsigned threads, idle, called, waiting; /* threads: all; without work; of these, told that there is some */
+static _Atomic unsigned ready_count;
+static const _Atomic unsigned none;
+static const _Atomic bool never;
+static unsigned threads, looking, idle, called, waiting; /* threads: all; without work; asleep; of these, told of some */
 
 static void release(struct operation *operation) {
   if (!operation || --operation->references) return;
@@ -85,6 +89,7 @@ void queue_drop(struct queue *queue) {
 static void *serve(void *given);
 
 static void call_somebody(void) {
+  if (looking >= ready_count) return;
   if (idle) {
     idle--;
     called++;
@@ -105,6 +110,7 @@ static void call_somebody(void) {
 
 static void ready_add(struct queue *queue) {
   queue->ready = true;
+  ready_count++;
   queue->follower = NULL;
   queue->leader = ready_last;
   *(ready_last ? &ready_last->follower : &ready_first) = queue;
@@ -113,6 +119,7 @@ static void ready_add(struct queue *queue) {
 
 static void ready_remove(struct queue *queue) {
   queue->ready = false;
+  ready_count--;
   *(queue->leader ? &queue->leader->follower : &ready_first) = queue->follower;
   *(queue->follower ? &queue->follower->leader : &ready_last) = queue->leader;
 }
@@ -168,11 +175,32 @@ static void do_first(struct queue *queue) {
   finish(operation);
 }
 
+/* Whether something has come up within a moment. The lock is held before and after, and not in between. */
+static bool look_for(const _Atomic unsigned *count, const _Atomic bool *done) {
+  struct timespec now, start;
+  bool found = false;
+  pthread_mutex_unlock(&lock);
+  clock_gettime(CLOCK_MONOTONIC, &start);
+  do {
+    for (int n = 0; n < 16 && !found; n++) {
+      __builtin_ia32_pause();
+      found = *count || *done;
+    }
+    clock_gettime(CLOCK_MONOTONIC, &now);
+  } while (!found && (now.tv_sec - start.tv_sec) * 1000000000 + now.tv_nsec - start.tv_nsec < LOOKING_NANOSECONDS);
+  pthread_mutex_lock(&lock);
+  return found;
+}
+
 static void *serve(void *given) {
   (void)given;
   pthread_mutex_lock(&lock);
   for (bool late = false; !late || ready_first;) {
     while (ready_first) do_first(ready_first);
+    looking++;
+    look_for(&ready_count, &never);
+    looking--;
+    if (ready_first) continue;
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_sec += IDLE_SECONDS;
@@ -192,10 +220,16 @@ static void *serve(void *given) {
 
 /* The lock is held before and after. */
 static void wait_for(const struct operation *operation) {
+  bool looked = false;
   while (!operation->done) {
     struct queue *queue = operation->queue; /* alive: it has this operation */
     if (queue->ready && !queue->first->work.foreign) {
       do_first(queue);
+      continue;
+    }
+    if (!looked) {
+      looked = true;
+      look_for(&none, &operation->done);
       continue;
     }
     waiting++;
