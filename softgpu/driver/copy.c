@@ -36,7 +36,8 @@ struct copy {
 struct memory memory_hold(uint64_t address, size_t bytes) {
   allocations_read();
   const struct allocation *found = allocation_with(address, 1);
-  struct memory memory = {.known = found, .host = found && !on_device(found)};
+  struct memory memory = {
+      .known = found, .host = found && !on_device(found), .managed = found && found->kind == MANAGED};
   memory.whole = found && allocation_hold(address, bytes, &memory.held);
   allocations_release();
   return memory;
@@ -200,7 +201,8 @@ CUresult copy_call(struct way way, const CUDA_MEMCPY3D *params) {
   bool to_device = copy->target_memory.known && !copy->target_memory.host;
   bool from_device = copy->source_memory.known && !copy->source_memory.host;
   if (is_captured(&place)) return submit(&place, false, &copy->command);
-  if (!copy->target_memory.known || (!to_device && !from_device) || (way.synchronous && !(to_device && from_device)))
+  if (!copy->target_memory.known || (!to_device && !from_device) || (way.synchronous && !(to_device && from_device)) ||
+      copy->target_memory.managed || copy->source_memory.managed)
     return submit(&place, true, &copy->command);
   return later(&place, copy, is_short(copy), !copy->source_memory.known);
 }

@@ -47,7 +47,8 @@ CUresult copy_batch(struct way way, const struct copy_order *copies, size_t coun
 /* What lies at an address, which stays mapped until `held` is given to `mapping_release`; that may be nothing. */
 struct memory {
   bool known; /* the driver knows its first byte */
-  bool host;  /* pinned or registered */
+  bool host;  /* pinned or registered, or managed */
+  bool managed;
   bool whole; /* all bytes, one at least, lie where the driver may access them */
   struct mapping *held;
 };

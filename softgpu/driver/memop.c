@@ -146,7 +146,7 @@ static CUresult make_step(const CUstreamBatchMemOpParams *params, struct step *s
   if (step->address % width) return CUDA_ERROR_INVALID_VALUE;
   struct memory memory = memory_hold(step->address, width);
   step->held = memory.held;
-  return memory.whole ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+  return memory.whole && !memory.managed ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult memop_command(const CUDA_BATCH_MEM_OP_NODE_PARAMS_v2 *params, CUcontext context, unsigned long long context_id,
