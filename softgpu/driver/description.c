@@ -194,8 +194,10 @@ static void read_bytes(struct whole *whole, struct json *json, struct descriptio
   if (!bytes || text.length % 2) json_fail(json);
   for (size_t i = 0; !json->failed && i < text.length / 2; i++) {
     int high = digit(text.start[2 * i]), low = digit(text.start[2 * i + 1]);
-    if (high < 0 || low < 0) json_fail(json);
-    bytes[i] = (uint8_t)(high << 4 | low);
+    if (high < 0 || low < 0)
+      json_fail(json);
+    else
+      bytes[i] = (uint8_t)(high << 4 | low);
   }
   variable->initial = bytes;
   variable->initial_bytes = text.length / 2;

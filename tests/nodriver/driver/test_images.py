@@ -140,8 +140,9 @@ def test_containers_behind_each_other() -> None:
     (kernel()[:-2], INVALID_PTX), (b"\x7fELF", INVALID_PTX), (b"hello", INVALID_PTX), (b".versions", INVALID_PTX),
     (b"/", INVALID_PTX), (b"/*", INVALID_PTX), (b".version 8.0", INVALID_PTX),
     (kernel("8"), INVALID_PTX), (kernel(".0"), INVALID_PTX), (kernel("{}.{}".format(*NEWEST_VERSION)), OK),
-    (kernel(f"{NEWEST_VERSION[0]}.{NEWEST_VERSION[1] + 1}"), UNSUPPORTED_VERSION), (kernel("10.0"), UNSUPPORTED_VERSION),
-    (kernel(target="sm_86"), NO_BINARY), (kernel(target="sm_90a"), NO_BINARY), (kernel(target="compute_80"), INVALID_PTX),
+    (kernel(f"{NEWEST_VERSION[0]}.{NEWEST_VERSION[1] + 1}"), UNSUPPORTED_VERSION),
+    (kernel("10.0"), UNSUPPORTED_VERSION), (kernel(target="sm_86"), NO_BINARY), (kernel(target="sm_90a"), NO_BINARY),
+    (kernel(target="compute_80"), INVALID_PTX),
     (kernel(target="sm_80, debug"), OK), (kernel(target="sm_75"), OK), (kernel("8.0 .target sm_70\n//"), OK),
 ])  # fmt: skip
 def test_texts(data: bytes, result: int) -> None:
