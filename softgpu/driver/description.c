@@ -125,6 +125,8 @@ static void read_kernel(struct whole *whole, struct json *json, struct descripti
       kernel->name = string(whole, json);
     } else if (json_is(key, "parameter_bytes")) {
       kernel->parameter_bytes = small(json);
+    } else if (json_is(key, "registers")) {
+      kernel->registers = small(json);
     } else if (json_is(key, "directives")) {
       read_directives(json, kernel);
     } else if (json_is(key, "parameters") && !kernel->parameters) {
@@ -136,7 +138,7 @@ static void read_kernel(struct whole *whole, struct json *json, struct descripti
       json_skip(json);
     }
   }
-  if (!kernel->name || !kernel->parameters || !placed(kernel)) json_fail(json);
+  if (!kernel->name || !kernel->parameters || !kernel->registers || !placed(kernel)) json_fail(json);
 }
 
 static void read_relocation(struct whole *whole, struct json *json, struct description_relocation *relocation,

@@ -60,8 +60,8 @@ def test_what_python_writes_is_what_c_reads(program: Path) -> None:
     description = describe(MODULE)
     kernels, variables = json.loads(read(program, encoded(description))[0])
     assert kernels == [
-        ["second", 72, [[0, 4, 4], [16, 48, 16], [64, 8, 8]], [0, 0, 0], 256, 3, 0, [0, 0, 0]],
-        ["first", 0, [], [32, 4, 2], 256, 0, 40, [2, 1, 1]],
+        ["second", 8, 72, [[0, 4, 4], [16, 48, 16], [64, 8, 8]], [0, 0, 0], 256, 3, 0, [0, 0, 0]],
+        ["first", 8, 0, [], [32, 4, 2], 256, 0, 40, [2, 1, 1]],
     ]
     names = [variable["name"] for variable in description["variables"]]
     for found, variable in zip(variables, description["variables"], strict=True):
@@ -81,7 +81,8 @@ def test_what_is_unresolved(program: Path) -> None:
     assert describe(unused)["unresolved"] == []
 
 
-KERNEL = {"name": "k", "parameter_bytes": 8, "parameters": [{"offset": 0, "size": 8, "align": 8}], "directives": {}}
+KERNEL = {"name": "k", "registers": 9, "parameter_bytes": 8, "directives": {},
+          "parameters": [{"offset": 0, "size": 8, "align": 8}]}
 VARIABLE = {"name": "v", "space": "global", "size": 8, "align": 8, "initial": "00" * 8,
             "relocations": [{"offset": 0, "symbol": "v", "addend": -5, "first": 0, "bytes": 8}]}
 """One of each that is good."""
@@ -106,7 +107,8 @@ DAMAGED = {
     "empty": b"", "no object": b"[]", "open": b'{"kernels":[', "behind": whole() + b"x", "two": whole() * 2,
     "no lists": b"{}", "no variables": b'{"kernels":[],"unresolved":[]}', "comma": whole()[:-1] + b",}",
     "deep": b'{"other":' + b"[" * 100000 + b"]" * 100000 + b"}", "escape": whole({"name": "a\\b"}),
-    "control": whole().replace(b'"k"', b'"\n"'), "no name": whole({"name": None}), "number as name": whole({"name": 7}),
+    "control": whole().replace(b'"k"', b'"\n"'), "no name": whole({"name": None}),
+    "no registers": whole({"registers": None}), "number as name": whole({"name": 7}),
     "no parameters": whole({"parameters": None}), "parameter outside": whole(parameter(size=9)),
     "parameters overlap": whole({"parameters": KERNEL["parameters"] * 2}), "misplaced": whole(parameter(offset=4)),
     "no alignment": whole(parameter(align=0)), "alignment 3": whole(parameter(align=3)),
@@ -121,7 +123,7 @@ DAMAGED = {
     "no bytes": whole({}, relocation(bytes=0)), "nine bytes": whole({}, relocation(bytes=9)),
     "late": whole({}, relocation(first=4)), "no symbol": whole({}, relocation(symbol=None)),
     "large addend": whole({}, relocation(addend=1 << 63)), "twice": whole({"parameters": []}).replace(
-        b'"directives"', b'"parameters":[{}],"directives"'),
+        b'}],"variables"', b',"parameters":[{}]}],"variables"'),
 }  # fmt: skip
 
 

@@ -18,7 +18,7 @@ enum sg_answer sg_describe_module(const void *ptx, size_t bytes, const uint8_t d
 }
 
 static void show_kernel(const struct description_kernel *kernel) {
-  printf("[\"%s\", %u, [", kernel->name, kernel->parameter_bytes);
+  printf("[\"%s\", %u, %u, [", kernel->name, kernel->registers, kernel->parameter_bytes);
   for (uint32_t i = 0; i < kernel->parameter_count; i++)
     printf("%s[%u, %u, %u]", i ? ", " : "", kernel->parameters[i].offset, kernel->parameters[i].size,
            kernel->parameters[i].align);
