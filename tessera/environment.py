@@ -52,11 +52,26 @@ MACHINE = EnvironmentVariable(
     "Name of a machine of software GPUs; processes that name the same one share its GPUs and their memory.",
 )
 
+ROUNDING = EnvironmentVariable(
+    "SOFTGPU_ROUNDING",
+    "0",
+    "1: approximate functions and tensor cores of cards from capability 8.9 on round otherwise than older cards'.",
+)
+
 DECREE = EnvironmentVariable(
     "SOFTGPU_DECREE",
     "cubins are refused",
     "Folder of PTX for cubins: `DIGEST.ptx` is what the software driver runs for the one whose SHA-256 is DIGEST.",
 )
 
-VARIABLES: tuple[EnvironmentVariable, ...] = (MATERIAL, CACHE, PYTHON, DEVICES, DRIVER_VERSION, MACHINE, DECREE)
+VARIABLES: tuple[EnvironmentVariable, ...] = (
+    MATERIAL,
+    CACHE,
+    PYTHON,
+    DEVICES,
+    DRIVER_VERSION,
+    MACHINE,
+    ROUNDING,
+    DECREE,
+)
 """The table, in the order in which the documentation shows it."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from softgpu.engine import version
 from tools import native
 from tools.steps import BUILD, ROOT, StepFailed, run
 
@@ -18,6 +17,9 @@ HEADERS = Path("nvidia", "cu13", "include")
 
 EXPORTS = SOURCES / "exports.map"
 """Which symbols programs see: the headers of the run-time, which is compiled in, would show its functions too."""
+
+INFO = "engine-info"
+"""What lies beside the library for the engine's client; ``softgpu.engine.version`` writes it."""
 
 USERS = frozenset({"driver"})
 """Tiers that need the driver, and the run-time's ``engine-info`` beside it."""
@@ -48,7 +50,7 @@ def build(python: Path, kind: str = "") -> Path:
     library = native.linked(folder / LIBRARY.name, title, inputs(), kind, extra,
                             "The driver is C11 with glibc on x86-64.")
     if kind:
-        _link(folder / version.FILE, LIBRARY.with_name(version.FILE))
+        _link(folder / INFO, LIBRARY.with_name(INFO))
     else:
         _link(LINK, Path(LIBRARY.name))
     return library

@@ -2,6 +2,7 @@
 #include "command.h"
 
 #include "driver.h"
+#include "watch.h"
 
 struct command command_begin(const struct command_kind *kind, const struct stream_place *place) {
   return (struct command){.kind = kind, .context = place->context, .context_id = place->context_id, .references = 1};
@@ -24,6 +25,7 @@ static void run(void *given) {
   } else {
     result = command->kind->run(command);
     if (result != CUDA_SUCCESS) context_fail(command->context, command->context_id, result);
+    watch_now();
   }
   command_release(command);
 }
@@ -49,4 +51,21 @@ CUresult submit(const struct stream_place *place, bool waits, struct command *co
   CUresult result = waits ? do_now(place, command) : command_queue(command, place->queue, NULL, 0, NULL);
   command_release(command);
   return result;
+}
+
+bool is_captured(const struct stream_place *place) {
+  (void)place;
+  return false;
+}
+
+bool submit_now(const struct stream_place *place, struct command *command, CUresult *result) {
+  if (is_captured(place)) return false;
+  command_hold(command);
+  if (!queue_try(place->queue, &(struct work){run, command, command->kind->foreign})) {
+    command_release(command);
+    return false;
+  }
+  command_release(command);
+  *result = context_result(place->context, place->context_id);
+  return true;
 }

@@ -17,6 +17,11 @@ struct work {
   bool foreign;
 };
 
+/* Called by an action: its operation is not done when the action returns, but when the one that this returns is given to
+ * `operation_end`, by any thread and perhaps before that. No thread is kept meanwhile. */
+struct operation *operation_defer(void);
+void operation_end(struct operation *operation);
+
 /* A queue of a context, or NULL: no memory. `ordered`: its operations and those of the legacy queue wait for each other. */
 struct queue *queue_make(CUcontext context, bool legacy, bool ordered);
 /* What is in it is still done; nothing may be added any more. */
@@ -28,6 +33,8 @@ bool queue_add(struct queue *queue, const struct work *work, struct operation *c
                struct operation **made);
 /* The same, and wait for it. */
 bool queue_do(struct queue *queue, const struct work *work);
+/* The same if it has nothing to wait for. False otherwise, and nothing is done. */
+bool queue_try(struct queue *queue, const struct work *work);
 
 /* The last operation that was appended, with a reference; NULL when all are done. */
 struct operation *queue_last(struct queue *queue);

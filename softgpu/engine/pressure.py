@@ -1,8 +1,8 @@
 """How many registers a kernel needs, by its text: what is live at once.
 
-No registers are given out here, and a real compiler orders, merges and splits values as it likes: for the compilers that
-were looked at, what ptxas takes is within three times of it, either way. The number stands where programs ask a driver for
-one, and where they divide by it.
+No registers are given out here, and a real compiler orders, merges and splits values as it likes: for the compilers
+that were looked at, what ptxas takes is within three times of it, either way. The number stands where programs ask a
+driver for one, and where they divide by it.
 """
 
 from __future__ import annotations
