@@ -1,6 +1,7 @@
 /* Commands, and how they get into queues. */
 #include "command.h"
 
+#include "capture.h"
 #include "driver.h"
 #include "watch.h"
 
@@ -17,16 +18,22 @@ void command_release(struct command *command) {
   if (!--command->references) command->kind->end(command);
 }
 
-static void run(void *given) {
-  struct command *command = given;
-  CUresult result = context_result(command->context, command->context_id);
+void command_do(const struct command *command, CUcontext otherwise, unsigned long long otherwise_id) {
+  CUcontext context = command->context ? command->context : otherwise;
+  unsigned long long id = command->context ? command->context_id : otherwise_id;
+  CUresult result = context_result(context, id);
   if (result != CUDA_SUCCESS) {
     if (command->kind->skip) command->kind->skip(command, result);
-  } else {
-    result = command->kind->run(command);
-    if (result != CUDA_SUCCESS) context_fail(command->context, command->context_id, result);
-    watch_now();
+    return;
   }
+  result = command->kind->run(command);
+  if (result != CUDA_SUCCESS) context_fail(context, id, result);
+  watch_now();
+}
+
+static void run(void *given) {
+  struct command *command = given;
+  command_do(command, NULL, 0);
   command_release(command);
 }
 
@@ -48,14 +55,11 @@ static CUresult do_now(const struct stream_place *place, struct command *command
 }
 
 CUresult submit(const struct stream_place *place, bool waits, struct command *command) {
-  CUresult result = waits ? do_now(place, command) : command_queue(command, place->queue, NULL, 0, NULL);
+  CUresult result;
+  if (!capture_command(place, waits, command, &result))
+    result = waits ? do_now(place, command) : command_queue(command, place->queue, NULL, 0, NULL);
   command_release(command);
   return result;
-}
-
-bool is_captured(const struct stream_place *place) {
-  (void)place;
-  return false;
 }
 
 bool submit_now(const struct stream_place *place, struct command *command, CUresult *result) {

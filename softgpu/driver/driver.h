@@ -14,18 +14,27 @@
 /* The same function under one more symbol. */
 #define ALIAS(name) __attribute__((alias(ALIAS_TEXT(name))))
 #define ALIAS_TEXT(name) #name
-enum { MOST_DEVICES = 64 };
+enum { MOST_DEVICES = 64, LONGEST_NAME = 63 };
 
 struct device {
   const struct card *card;
   size_t memory;
   CUuuid uuid;
+  char name[LONGEST_NAME + 1]; /* what the fleet calls it */
+};
+
+/* What is between two devices, in both directions. */
+struct connection {
+  double bandwidth; /* bytes a second */
+  double latency;   /* seconds; 0: nobody says */
+  bool peer;        /* one may access the other's memory */
 };
 
 /* machine.c: the devices, set once by cuInit and constant from then on. */
 bool machine_begin(void);
 const struct device *device_at(CUdevice ordinal); /* NULL for a number that no device has */
 int device_count(void);
+const struct connection *device_connection(CUdevice first, CUdevice second); /* of two that there are, not the same */
 uint32_t device_rounding(CUdevice ordinal); /* of approximate functions and tensor cores: how the engine is to do it */
 
 /* init.c */
@@ -41,6 +50,7 @@ struct here {
   struct queue *legacy; /* of its default stream */
 };
 CUresult current(struct here *here);
+CUresult context_here(CUcontext context, struct here *here); /* the same for any context; the current one for NULL */
 
 /* Work of a context has failed: none is done any more, and all calls that need the context say so. */
 void context_fail(CUcontext context, unsigned long long id, CUresult result);
