@@ -8,7 +8,7 @@ static const size_t MOST = (size_t)256 << 20, EACH = (size_t)64 << 20;
 
 int main(void) {
   start();
-  char *from = malloc(MOST), *to = malloc(MOST);
+  char *from = aligned_alloc(4096, MOST), *to = aligned_alloc(4096, MOST); /* as the device's: all lie alike */
   CUdeviceptr first, second;
   if (!from || !to)
     return 1;
