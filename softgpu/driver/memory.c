@@ -6,6 +6,7 @@
 
 #include "allocations.h"
 #include "arena.h"
+#include "capture.h"
 #include "driver.h"
 #include "managed.h"
 #include "mapping.h"
@@ -23,6 +24,7 @@ static const unsigned REGISTER_FLAGS =
 static CUresult here_of(struct allocation *allocation) {
   struct here here;
   CHECK(current(&here));
+  CHECK(capture_permits());
   allocation->context = here.context;
   allocation->device = here.device;
   return CUDA_SUCCESS;
@@ -55,6 +57,7 @@ static void let_go(const struct allocation *allocation) {
 /* Take away an allocation of one of some kinds (bits) that begins at an address. */
 static CUresult take_away(uint64_t start, unsigned kinds, CUresult otherwise) {
   struct allocation removed;
+  CHECK(capture_permits());
   allocations_write();
   const struct allocation *found = allocation_with(start, 1);
   bool good = found && found->start == start && kinds >> found->kind & 1 &&

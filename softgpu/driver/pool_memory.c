@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "arena.h"
+#include "capture.h"
 #include "command.h"
 #include "driver.h"
 #include "mapping.h"
@@ -67,6 +68,7 @@ static CUresult allocate(CUdeviceptr *pointer, size_t bytes, CUmemoryPool handle
   struct stream_place place;
   struct pool *pool;
   CHECK(stream_place(stream, own, &place));
+  if (is_captured(&place)) return capture_refuse(&place); /* graphs have no memory of their own here */
   if (!pointer || !bytes) return CUDA_ERROR_INVALID_VALUE;
   CHECK(handle ? pool_with(handle, &pool) : pool_current(place.device, &pool));
   CUresult result = pool->arena ? take(pool, bytes, pointer) : CUDA_ERROR_INVALID_VALUE;
@@ -140,6 +142,7 @@ static const struct command_kind RELEASE = {
 static CUresult release(CUdeviceptr pointer, CUstream stream, bool own) {
   struct stream_place place;
   CHECK(stream_place(stream, own, &place));
+  if (is_captured(&place)) return capture_refuse(&place); /* graphs have no memory of their own here */
   unsigned long long id;
   if (!mark(pointer, true, &id)) return CUDA_ERROR_INVALID_VALUE;
   struct release *made = malloc(sizeof *made);
