@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "allocations.h"
+#include "array.h"
 #include "driver.h"
 #include "memory.h"
 #include "module.h"
@@ -197,6 +198,7 @@ static void finish(struct context *context) {
   work_wait((CUcontext)context);
   streams_end((CUcontext)context);
   events_end((CUcontext)context);
+  arrays_end((CUcontext)context);
   modules_end((CUcontext)context);
   memory_end((CUcontext)context);
   queue_drop(context->legacy);
