@@ -6,6 +6,7 @@
 
 #include "allocations.h"
 #include "arena.h"
+#include "capture.h"
 #include "driver.h"
 #include "mapping.h"
 #include "share.h"
@@ -21,6 +22,7 @@ static const unsigned REGISTER_FLAGS =
 static CUresult here_of(struct allocation *allocation) {
   struct here here;
   CHECK(current(&here));
+  CHECK(capture_permits());
   allocation->context = here.context;
   allocation->device = here.device;
   return CUDA_SUCCESS;
@@ -49,6 +51,7 @@ static void let_go(const struct allocation *allocation) {
 
 /* Take away an allocation of some kind that begins at an address. */
 static CUresult take_away(uint64_t start, enum kind kind, CUresult otherwise) {
+  CHECK(capture_permits());
   struct allocation removed;
   allocations_write();
   const struct allocation *found = allocation_with(start, 1);
