@@ -3,6 +3,7 @@
 
 #include "capture.h"
 #include "driver.h"
+#include "watch.h"
 
 struct command command_begin(const struct command_kind *kind, const struct stream_place *place) {
   return (struct command){.kind = kind, .context = place->context, .context_id = place->context_id, .references = 1};
@@ -27,6 +28,7 @@ void command_do(const struct command *command, CUcontext otherwise, unsigned lon
   }
   result = command->kind->run(command);
   if (result != CUDA_SUCCESS) context_fail(context, id, result);
+  watch_now();
 }
 
 static void run(void *given) {

@@ -43,13 +43,14 @@ struct copy_order {
 /* All of them or none. `failed`: the first one that is not valid. */
 CUresult copy_batch(struct way way, const struct copy_order *copies, size_t count, size_t *failed);
 
-/* What lies at an address. */
+/* What lies at an address, which stays mapped until `held` is given to `mapping_release`; that may be nothing. */
 struct memory {
   bool known; /* the driver knows its first byte */
   bool host;  /* pinned or registered */
   bool whole; /* all bytes, one at least, lie where the driver may access them */
+  struct mapping *held;
 };
 
-struct memory memory_at(uint64_t address, size_t bytes);
+struct memory memory_hold(uint64_t address, size_t bytes);
 
 #endif

@@ -5,8 +5,9 @@
 #include "capture.h"
 #include "copy.h"
 #include "driver.h"
+#include "mapping.h"
 
-enum { SHORT = 1 << 16, PIECE = 1 << 14 };
+enum { SHORT = 1 << 18, PIECE = 1 << 14 };
 
 struct fill {
   struct command command;
@@ -36,7 +37,10 @@ static CUresult run(const struct command *command) {
   return CUDA_SUCCESS;
 }
 
-static void end(struct command *command) { free(command); }
+static void end(struct command *command) {
+  mapping_release(((struct fill *)command)->memory.held);
+  free(command);
+}
 
 static const struct command_kind FILL = {.type = CU_GRAPH_NODE_TYPE_MEMSET, .run = run, .end = end};
 
@@ -57,13 +61,15 @@ static CUresult make(const CUDA_MEMSET_NODE_PARAMS_v2 *params, const struct stre
     if (__builtin_mul_overflow(params->width, element, &fill.row) || (params->height > 1 && params->pitch < fill.row) ||
         __builtin_mul_overflow(params->height - 1, params->pitch, &last) || last + fill.row < last)
       return CUDA_ERROR_INVALID_VALUE;
-    fill.memory = memory_at(params->dst, last + fill.row);
+    fill.memory = memory_hold(params->dst, last + fill.row);
     if (!fill.memory.whole) return CUDA_ERROR_INVALID_VALUE;
   }
   *made = malloc(sizeof fill);
-  if (!*made) return CUDA_ERROR_OUT_OF_MEMORY;
-  **made = fill;
-  return CUDA_SUCCESS;
+  if (*made)
+    **made = fill;
+  else
+    mapping_release(fill.memory.held);
+  return *made ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 CUresult fill_command(const CUDA_MEMSET_NODE_PARAMS_v2 *params, CUcontext context, unsigned long long context_id,

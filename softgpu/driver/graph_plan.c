@@ -99,7 +99,7 @@ static CUresult lay(struct laying *laying, size_t number) {
 
 static bool is_alone(const struct item *item) {
   const struct command *command = item->node ? item->node->command : NULL;
-  return command && (command->kind->foreign || command->kind->queue);
+  return command && (command->kind->foreign || command->kind->defers || command->kind->queue);
 }
 
 /* Whether an item goes into the same segment as the one before it in its lane. */

@@ -116,6 +116,41 @@ EXPORTED CUresult cuGraphExecHostNodeSetParams(CUgraphExec exec, CUgraphNode nod
   return node_set_in(exec, node, &all);
 }
 
+/* Both forms have the same members. */
+static any batch_params(const CUDA_BATCH_MEM_OP_NODE_PARAMS_v1 *params) {
+  return (any){.type = CU_GRAPH_NODE_TYPE_BATCH_MEM_OP,
+               .memOp = {.ctx = params->ctx, .count = params->count, .paramArray = params->paramArray, .flags = params->flags}};
+}
+
+EXPORTED CUresult cuGraphAddBatchMemOpNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *before, size_t count,
+                                           const CUDA_BATCH_MEM_OP_NODE_PARAMS_v1 *params) {
+  if (!params) return CUDA_ERROR_INVALID_VALUE;
+  any all = batch_params(params);
+  return node_add((struct node_place){node, graph, before, count}, &all);
+}
+
+EXPORTED CUresult cuGraphBatchMemOpNodeGetParams(CUgraphNode node, CUDA_BATCH_MEM_OP_NODE_PARAMS_v1 *params) {
+  any all;
+  if (!params) return CUDA_ERROR_INVALID_VALUE;
+  CHECK(node_get(node, &all, CU_GRAPH_NODE_TYPE_BATCH_MEM_OP));
+  *params = (CUDA_BATCH_MEM_OP_NODE_PARAMS_v1){
+      .ctx = all.memOp.ctx, .count = all.memOp.count, .paramArray = all.memOp.paramArray, .flags = all.memOp.flags};
+  return CUDA_SUCCESS;
+}
+
+EXPORTED CUresult cuGraphBatchMemOpNodeSetParams(CUgraphNode node, const CUDA_BATCH_MEM_OP_NODE_PARAMS_v1 *params) {
+  if (!params) return CUDA_ERROR_INVALID_VALUE;
+  any all = batch_params(params);
+  return node_set(node, &all);
+}
+
+EXPORTED CUresult cuGraphExecBatchMemOpNodeSetParams(CUgraphExec exec, CUgraphNode node,
+                                                     const CUDA_BATCH_MEM_OP_NODE_PARAMS_v1 *params) {
+  if (!params) return CUDA_ERROR_INVALID_VALUE;
+  any all = batch_params(params);
+  return node_set_in(exec, node, &all);
+}
+
 #define EVENT_NODE(name, node_type, field)                                                                          \
   EXPORTED CUresult cuGraphAdd##name##Node(CUgraphNode *node, CUgraph graph, const CUgraphNode *before, size_t count, \
                                            CUevent event) {                                                         \

@@ -8,11 +8,11 @@
 #include "work.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <time.h>
 
 #include "driver.h"
+#include "thread.h"
 
 /* Threads look around for a moment before they sleep, as waking one takes longer than most small operations. */
 enum { MOST_THREADS = 64, IDLE_SECONDS = 2, LOOKING_NANOSECONDS = 20000 };
@@ -42,6 +42,7 @@ static pthread_cond_t calls = PTHREAD_COND_INITIALIZER;    /* `called` has grown
 static pthread_cond_t progress = PTHREAD_COND_INITIALIZER; /* something was done, or is ready: for those who wait */
 static struct queue *busy;                                 /* with operations that are not done */
 static struct queue *ready_first, *ready_last;
+static _Thread_local struct operation *doing;              /* by this thread; NULL once it is deferred */
 static _Atomic unsigned ready_count;
 static const _Atomic unsigned none;
 static const _Atomic bool never;
@@ -97,16 +98,7 @@ static void call_somebody(void) {
     pthread_cond_signal(&calls);
     return;
   }
-  pthread_t thread;
-  pthread_attr_t attributes;
-  sigset_t all, before;
-  if (threads == MOST_THREADS || pthread_attr_init(&attributes)) return;
-  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-  sigfillset(&all); /* the program's signals are for its own threads */
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  if (!pthread_create(&thread, &attributes, serve, NULL)) threads++;
-  pthread_sigmask(SIG_SETMASK, &before, NULL);
-  pthread_attr_destroy(&attributes);
+  if (threads < MOST_THREADS && thread_begin(serve)) threads++;
 }
 
 static void ready_add(struct queue *queue) {
@@ -172,9 +164,23 @@ static void do_first(struct queue *queue) {
   struct operation *operation = queue->first;
   ready_remove(queue);
   pthread_mutex_unlock(&lock);
+  doing = operation;
   operation->work.action(operation->work.given);
   pthread_mutex_lock(&lock);
+  if (doing) finish(operation); /* else it may be gone */
+  doing = NULL;
+}
+
+struct operation *operation_defer(void) {
+  struct operation *operation = doing;
+  doing = NULL;
+  return operation;
+}
+
+void operation_end(struct operation *operation) {
+  pthread_mutex_lock(&lock);
   finish(operation);
+  pthread_mutex_unlock(&lock);
 }
 
 /* Whether something has come up within a moment. The lock is held before and after, and not in between. */

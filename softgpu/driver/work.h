@@ -17,6 +17,11 @@ struct work {
   bool foreign;
 };
 
+/* Called by an action: its operation is not done when the action returns, but when the one that this returns is given to
+ * `operation_end`, by any thread and perhaps before that. No thread is kept meanwhile. */
+struct operation *operation_defer(void);
+void operation_end(struct operation *operation);
+
 /* A queue of a context, or NULL: no memory. `ordered`: its operations and those of the legacy queue wait for each other. */
 struct queue *queue_make(CUcontext context, bool legacy, bool ordered);
 /* What is in it is still done; nothing may be added any more. */
