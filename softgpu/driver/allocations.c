@@ -20,6 +20,18 @@ void allocations_release(void) { pthread_rwlock_unlock(&lock); }
 unsigned long long allocations_state(void) { return state; }
 void allocations_changed(void) { state++; }
 
+void rights_set(struct rights *rights, CUdevice device, CUmemAccess_flags flags) {
+  uint64_t bit = 1ull << device;
+  rights->read = flags & CU_MEM_ACCESS_FLAGS_PROT_READ ? rights->read | bit : rights->read & ~bit;
+  rights->write = flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE ? rights->write | bit : rights->write & ~bit;
+}
+
+CUmemAccess_flags rights_of(const struct rights *rights, CUdevice device) {
+  uint64_t bit = 1ull << device;
+  if (rights->write & bit) return CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+  return rights->read & bit ? CU_MEM_ACCESS_FLAGS_PROT_READ : CU_MEM_ACCESS_FLAGS_PROT_NONE;
+}
+
 static int compare(const void *left, const void *right) {
   const struct allocation *a = left, *b = right;
   if (a->start + a->size <= b->start) return -1;
@@ -34,14 +46,20 @@ const struct allocation *allocation_with(uint64_t address, uint64_t size) {
   return *found;
 }
 
-bool on_device(const struct allocation *allocation) {
-  return allocation->kind == ON_DEVICE || allocation->kind == MODULE;
-}
+bool on_device(const struct allocation *allocation) { return allocation->kind < PINNED; }
+
+/* Of what the rights of devices decide about, somebody must have one. */
+static bool readable(const struct allocation *allocation) { return !allocation->rights || allocation->rights->read; }
 
 bool allocation_hold(uint64_t address, uint64_t size, struct mapping **held) {
-  const struct allocation *found = allocation_with(address, size);
-  if (found) *held = mapping_hold(found->mapping);
-  return found;
+  const struct allocation *first = allocation_with(address, 1), *found = first;
+  if (!first || !readable(first) || address + size < address) return false;
+  while (address + size > found->start + found->size) {
+    found = first->kind == MAPPED ? allocation_with(found->start + found->size, 1) : NULL;
+    if (!found || found->mapping != first->mapping || !readable(found)) return false;
+  }
+  *held = mapping_hold(first->mapping);
+  return true;
 }
 
 bool allocation_add(const struct allocation *allocation) {

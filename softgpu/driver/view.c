@@ -53,6 +53,7 @@ void views_forget(void) {
 
 struct building {
   struct kept *kept;
+  uint64_t device;                    /* its bit in rights */
   CUcontext contexts[MOST_PEERS + 1]; /* whose memory it is */
   size_t context_count;
   size_t entries, mappings; /* room */
@@ -62,21 +63,23 @@ struct building {
 /* Whether kernels may access it, and what they may not do. */
 static bool accessible(const struct building *building, const struct allocation *allocation, uint32_t *flags) {
   *flags = allocation->limits;
-  if (allocation->kind == PINNED || allocation->kind == REGISTERED) return true;
+  if (!on_device(allocation)) return true;
+  if (allocation->rights) {
+    if (!(allocation->rights->write & building->device)) *flags |= SG_READ_ONLY;
+    return allocation->rights->read & building->device;
+  }
   for (size_t n = 0; n < building->context_count; n++)
     if (building->contexts[n] == allocation->context) return true;
   return false;
 }
 
-/* Room for one more of what a list has `count` of. */
-static bool room(void **list, size_t count, size_t *capacity, size_t size) {
-  if (count < *capacity) return true;
+/* A list with room for one more than the `count` that it has; NULL: no memory, and the list is as it was. */
+static void *room(void *list, size_t count, size_t *capacity, size_t size) {
+  if (count < *capacity) return list;
   size_t more = *capacity ? 2 * *capacity : 64;
-  void *grown = realloc(*list, more * size);
-  if (!grown) return false;
-  *list = grown;
-  *capacity = more;
-  return true;
+  void *grown = realloc(list, more * size);
+  if (grown) *capacity = more;
+  return grown;
 }
 
 static void enter(const struct allocation *allocation, void *given) {
@@ -84,18 +87,25 @@ static void enter(const struct allocation *allocation, void *given) {
   struct kept *kept = building->kept;
   uint32_t flags;
   if (building->failed || !accessible(building, allocation, &flags)) return;
-  building->failed = !room((void **)&kept->view.table, kept->view.count, &building->entries, sizeof *kept->view.table) ||
-                     !room((void **)&kept->mappings, kept->mapped, &building->mappings, sizeof *kept->mappings);
+  struct sg_allocation *table = room(kept->view.table, kept->view.count, &building->entries, sizeof *table);
+  if (table) kept->view.table = table;
+  struct mapping **mappings = room(kept->mappings, kept->mapped, &building->mappings, sizeof *mappings);
+  if (mappings) kept->mappings = mappings;
+  building->failed = !table || !mappings;
   if (building->failed) return;
-  kept->view.table[kept->view.count++] =
-      (struct sg_allocation){.start = allocation->start, .size = allocation->size, .flags = flags};
   struct mapping *mapping = allocation->mapping;
-  if (mapping && !(kept->mapped && kept->mappings[kept->mapped - 1] == mapping))
-    kept->mappings[kept->mapped++] = mapping_hold(mapping);
+  bool again = mapping && kept->mapped && kept->mappings[kept->mapped - 1] == mapping;
+  if (mapping && !again) mappings[kept->mapped++] = mapping_hold(mapping);
+  struct sg_allocation *last = again ? &table[kept->view.count - 1] : NULL;
+  if (again && allocation->kind == MAPPED && last->start + last->size == allocation->start && last->flags == flags)
+    last->size += allocation->size; /* neighbours in one reservation are one for kernels */
+  else
+    table[kept->view.count++] =
+        (struct sg_allocation){.start = allocation->start, .size = allocation->size, .flags = flags};
 }
 
-static struct kept *build(CUcontext context) {
-  struct building building = {.kept = calloc(1, sizeof *building.kept)};
+static struct kept *build(CUcontext context, CUdevice device) {
+  struct building building = {.kept = calloc(1, sizeof *building.kept), .device = 1ull << device};
   if (!building.kept) return NULL;
   building.kept->references = 1;
   building.kept->state = allocations_state(); /* before anything is looked at: what changes meanwhile makes it old */
@@ -138,14 +148,13 @@ static void keep(CUcontext context, struct kept *kept) {
 }
 
 CUresult allocations_table(CUcontext context, CUdevice device, struct view **view) {
-  (void)device;
   pthread_mutex_lock(&lock);
   struct slot *slot = slot_of(context);
   struct kept *kept = slot && slot->kept->state == allocations_state() ? slot->kept : NULL;
   if (kept) kept->references++;
   pthread_mutex_unlock(&lock);
   if (!kept) {
-    kept = build(context);
+    kept = build(context, device);
     if (!kept) return CUDA_ERROR_OUT_OF_MEMORY;
     keep(context, kept);
   }
