@@ -427,7 +427,7 @@ static void updates(void) {
   add_copy(graph, &a, 1, memory + 8, memory);
   CUgraphExec exec = instantiate(graph);
   /* The same shape, in another order of making. */
-  CUgraphNode x = add_copy(same, NULL, 0, memory + 8, memory), y = add_copy(same, NULL, 0, memory + 4, memory + 8);
+  CUgraphNode x = add_copy(same, NULL, 0, memory + 8, memory), y = add_copy(same, NULL, 0, memory + 4, memory);
   CUgraphNode z = add_set(same, NULL, 0, memory, 2), from[2] = {z, z}, to[2] = {x, y};
   OK(cuGraphAddDependencies(same, from, to, NULL, 2));
   OK(cuGraphExecUpdate(exec, same, &info));
