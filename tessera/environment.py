@@ -55,9 +55,23 @@ MACHINE = EnvironmentVariable(
 ROUNDING = EnvironmentVariable(
     "SOFTGPU_ROUNDING",
     "0",
-    "1: approximate functions and tensor cores of cards from capability 8.9 on round otherwise than those of older cards.",
+    "1: approximate functions and tensor cores of cards from capability 8.9 on round otherwise than older cards'.",
 )
 
-VARIABLES: tuple[EnvironmentVariable, ...] = (MATERIAL, CACHE, PYTHON, DEVICES, DRIVER_VERSION, MACHINE,
-                                              ROUNDING)
+DECREE = EnvironmentVariable(
+    "SOFTGPU_DECREE",
+    "cubins are refused",
+    "Folder of PTX for cubins: `DIGEST.ptx` is what the software driver runs for the one whose SHA-256 is DIGEST.",
+)
+
+VARIABLES: tuple[EnvironmentVariable, ...] = (
+    MATERIAL,
+    CACHE,
+    PYTHON,
+    DEVICES,
+    DRIVER_VERSION,
+    MACHINE,
+    ROUNDING,
+    DECREE,
+)
 """The table, in the order in which the documentation shows it."""

@@ -21,8 +21,8 @@ SAID = {
     "access": (r"kernel (put|get), line \d+: (st|ld).global.u32 (reads|writes) .*",),
     "kernels": (
         "a module cannot be loaded: .*PTX:4:11.*", r"kernel saxpy, line \d+: .* at 0x1000, outside every allocation.*",
-        r"kernel saxpy, line \d+: ld.global.f32 reads 4 bytes at 0x\w+, outside .*", "kernel wide, .* not aligned to 8.*",
-        "kernel stop, .*trap.*"),
+        r"kernel saxpy, line \d+: ld.global.f32 reads 4 bytes at 0x\w+, outside .*",
+        "kernel wide, .* not aligned to 8.*", "kernel stop, .*trap.*"),
 }
 """What the driver says on standard error, in lines; nothing when the program is not here."""
 
