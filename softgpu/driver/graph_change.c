@@ -66,6 +66,8 @@ CUgraphExecUpdateResult params_change(const struct command *before, const struct
     case CU_GRAPH_NODE_TYPE_MEMCPY: good = before->context == after->context && copy_may_change(before, after); break;
     case CU_GRAPH_NODE_TYPE_MEMSET: good = before->context == after->context && fill_may_change(before, after); break;
     case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP: good = before->context == after->context && batch_may_change(before, after); break;
+    case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
+    case CU_GRAPH_NODE_TYPE_MEM_FREE: return CU_GRAPH_EXEC_UPDATE_ERROR_NOT_SUPPORTED;
     default: break;
   }
   return good ? CU_GRAPH_EXEC_UPDATE_SUCCESS : CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED;

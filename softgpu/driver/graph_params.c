@@ -6,6 +6,7 @@
 #include "copy.h"
 #include "driver.h"
 #include "function.h"
+#include "graph_memory.h"
 #include "handles.h"
 #include "launch.h"
 #include "memop.h"
@@ -66,10 +67,10 @@ CUresult params_command(const CUgraphNodeParams *params, struct command **made) 
     case CU_GRAPH_NODE_TYPE_WAIT_EVENT: return event_command(false, params->eventWait.event, made);
     case CU_GRAPH_NODE_TYPE_KERNEL: return params_launch(&params->kernel, false, made);
     case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP: return batch_of(&params->memOp, made);
+    case CU_GRAPH_NODE_TYPE_MEM_ALLOC: return graph_alloc_command(&params->alloc, made);
+    case CU_GRAPH_NODE_TYPE_MEM_FREE: return graph_free_command(params->free.dptr, made);
     case CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL:
     case CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT:
-    case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
-    case CU_GRAPH_NODE_TYPE_MEM_FREE:
     case CU_GRAPH_NODE_TYPE_CONDITIONAL: return CUDA_ERROR_NOT_SUPPORTED;
     default: return CUDA_ERROR_INVALID_VALUE;
   }
@@ -93,6 +94,8 @@ void command_params(const struct command *command, CUgraphNodeParams *params) {
     case CU_GRAPH_NODE_TYPE_EVENT_RECORD: params->eventRecord.event = event_of(command); break;
     case CU_GRAPH_NODE_TYPE_WAIT_EVENT: params->eventWait.event = event_of(command); break;
     case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP: memop_params(command, &params->memOp); break;
+    case CU_GRAPH_NODE_TYPE_MEM_ALLOC: graph_alloc_params(command, &params->alloc); break;
+    case CU_GRAPH_NODE_TYPE_MEM_FREE: params->free.dptr = graph_free_params(command); break;
     default: break;
   }
 }
@@ -108,6 +111,8 @@ static size_t used(CUgraphNodeType type) {
     case CU_GRAPH_NODE_TYPE_WAIT_EVENT: return sizeof params->eventWait;
     case CU_GRAPH_NODE_TYPE_EVENT_RECORD: return sizeof params->eventRecord;
     case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP: return sizeof params->memOp;
+    case CU_GRAPH_NODE_TYPE_MEM_ALLOC: return sizeof params->alloc;
+    case CU_GRAPH_NODE_TYPE_MEM_FREE: return sizeof params->free;
     case CU_GRAPH_NODE_TYPE_EMPTY: return 0;
     default: return sizeof params->reserved1;
   }

@@ -151,6 +151,42 @@ EXPORTED CUresult cuGraphExecBatchMemOpNodeSetParams(CUgraphExec exec, CUgraphNo
   return node_set_in(exec, node, &all);
 }
 
+EXPORTED CUresult cuGraphAddMemAllocNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *before, size_t count,
+                                         CUDA_MEM_ALLOC_NODE_PARAMS_v1 *params) {
+  if (!params) return CUDA_ERROR_INVALID_VALUE;
+  any all = {.type = CU_GRAPH_NODE_TYPE_MEM_ALLOC,
+             .alloc = {.poolProps = params->poolProps, .accessDescs = params->accessDescs,
+                       .accessDescCount = params->accessDescCount, .bytesize = params->bytesize}};
+  CHECK(node_add((struct node_place){node, graph, before, count}, &all));
+  CHECK(node_get(*node, &all, CU_GRAPH_NODE_TYPE_MEM_ALLOC));
+  params->dptr = all.alloc.dptr;
+  return CUDA_SUCCESS;
+}
+
+EXPORTED CUresult cuGraphMemAllocNodeGetParams(CUgraphNode node, CUDA_MEM_ALLOC_NODE_PARAMS_v1 *params) {
+  any all;
+  if (!params) return CUDA_ERROR_INVALID_VALUE;
+  CHECK(node_get(node, &all, CU_GRAPH_NODE_TYPE_MEM_ALLOC));
+  *params = (CUDA_MEM_ALLOC_NODE_PARAMS_v1){
+      .poolProps = all.alloc.poolProps, .accessDescs = all.alloc.accessDescs,
+      .accessDescCount = all.alloc.accessDescCount, .bytesize = all.alloc.bytesize, .dptr = all.alloc.dptr};
+  return CUDA_SUCCESS;
+}
+
+EXPORTED CUresult cuGraphAddMemFreeNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *before, size_t count,
+                                        CUdeviceptr pointer) {
+  return node_add((struct node_place){node, graph, before, count},
+                  &(any){.type = CU_GRAPH_NODE_TYPE_MEM_FREE, .free = {pointer}});
+}
+
+EXPORTED CUresult cuGraphMemFreeNodeGetParams(CUgraphNode node, CUdeviceptr *pointer) {
+  any all;
+  if (!pointer) return CUDA_ERROR_INVALID_VALUE;
+  CHECK(node_get(node, &all, CU_GRAPH_NODE_TYPE_MEM_FREE));
+  *pointer = all.free.dptr;
+  return CUDA_SUCCESS;
+}
+
 #define EVENT_NODE(name, node_type, field)                                                                          \
   EXPORTED CUresult cuGraphAdd##name##Node(CUgraphNode *node, CUgraph graph, const CUgraphNode *before, size_t count, \
                                            CUevent event) {                                                         \
