@@ -37,7 +37,7 @@ PYTHON = EnvironmentVariable(
 DEVICES = EnvironmentVariable(
     "SOFTGPU_DEVICES",
     "`A100-80G,L40S`",
-    "The software driver's GPUs, by card: see [fleets.md](fleets.md).",
+    "The software driver's GPUs, a fleet: see [fleets.md](fleets.md).",
 )
 
 DRIVER_VERSION = EnvironmentVariable(
@@ -52,6 +52,18 @@ MACHINE = EnvironmentVariable(
     "Name of a machine of software GPUs; processes that name the same one share its GPUs and their memory.",
 )
 
+STRICT = EnvironmentVariable(
+    "SOFTGPU_STRICT",
+    "0",
+    "1: the software driver forbids what real ones forbid or do not promise, even where it could do it.",
+)
+
+CLOCK = EnvironmentVariable(
+    "SOFTGPU_CLOCK",
+    "`off`",
+    "`modelled:DILATION`: work takes the time that it would take on the cards, times that factor.",
+)
+
 ROUNDING = EnvironmentVariable(
     "SOFTGPU_ROUNDING",
     "0",
@@ -64,6 +76,12 @@ DECREE = EnvironmentVariable(
     "Folder of PTX for cubins: `DIGEST.ptx` is what the software driver runs for the one whose SHA-256 is DIGEST.",
 )
 
+INSTRUMENT = EnvironmentVariable(
+    "SOFTGPU_INSTRUMENT",
+    "no instrument",
+    "File that says what the software driver is to record, to fail and to delay.",
+)
+
 VARIABLES: tuple[EnvironmentVariable, ...] = (
     MATERIAL,
     CACHE,
@@ -71,7 +89,10 @@ VARIABLES: tuple[EnvironmentVariable, ...] = (
     DEVICES,
     DRIVER_VERSION,
     MACHINE,
+    STRICT,
+    CLOCK,
     ROUNDING,
+    INSTRUMENT,
     DECREE,
 )
 """The table, in the order in which the documentation shows it."""

@@ -17,6 +17,8 @@ void complain(const char *format, ...) {
   if (length < 0) return;
   size_t end = (size_t)start + (size_t)length;
   if (end > sizeof line - 2) end = sizeof line - 2;
+  for (size_t n = 0; n < end; n++)
+    if ((unsigned char)line[n] < ' ' || line[n] == 0x7f) line[n] = ' '; /* what a program's texts have in them */
   line[end] = '\n';
   ssize_t written = write(STDERR_FILENO, line, end + 1);
   (void)written; /* there is nobody else to tell */

@@ -17,6 +17,7 @@ FOLDER = Path(__file__).resolve().parent / "c"
 PROGRAMS = sorted(path.stem for path in FOLDER.glob("*.c"))
 KINDS = ["", *native.SANITIZERS]
 SECONDS = 120
+FLEET = "A100-80G,L40S;from=A100-80G:to=L40S:bandwidth_gb_s=23:peer=true"
 SAID = {
     "access": (r"kernel (put|get), line \d+: (st|ld).global.u32 (reads|writes) .*",),
     "kernels": (
@@ -37,7 +38,7 @@ def test_program(name: str, kind: str, tmp_path: Path) -> None:
     made = subprocess.run(command, capture_output=True, text=True, check=False)
     assert made.returncode == 0, made.stderr
     done = subprocess.run([program], capture_output=True, text=True, check=False, timeout=SECONDS,
-                          env={**os.environ, DEVICES.name: "A100-80G,L40S"})
+                          env={**os.environ, DEVICES.name: FLEET})
     assert done.returncode == 0, done.stdout + done.stderr
     assert_said(done.stderr.splitlines(), SAID.get(name, ()))
 
