@@ -55,20 +55,23 @@ static bool batch_may_change(const struct command *before, const struct command 
   return good;
 }
 
+static CUgraphExecUpdateResult launch_change(const struct command *before, const struct command *after) {
+  if (before->context_id != after->context_id) return CU_GRAPH_EXEC_UPDATE_ERROR_UNSUPPORTED_FUNCTION_CHANGE;
+  bool same = launch_is_cooperative(before) == launch_is_cooperative(after);
+  return same ? CU_GRAPH_EXEC_UPDATE_SUCCESS : CU_GRAPH_EXEC_UPDATE_ERROR_ATTRIBUTES_CHANGED;
+}
+
 CUgraphExecUpdateResult params_change(const struct command *before, const struct command *after) {
-  bool good = true;
+  bool good = before->context_id == after->context_id;
   if (before->kind->type != after->kind->type) return CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED;
   switch ((int)before->kind->type) {
-    case CU_GRAPH_NODE_TYPE_KERNEL:
-      if (before->context != after->context) return CU_GRAPH_EXEC_UPDATE_ERROR_UNSUPPORTED_FUNCTION_CHANGE;
-      if (launch_is_cooperative(before) != launch_is_cooperative(after)) return CU_GRAPH_EXEC_UPDATE_ERROR_ATTRIBUTES_CHANGED;
-      break;
-    case CU_GRAPH_NODE_TYPE_MEMCPY: good = before->context == after->context && copy_may_change(before, after); break;
-    case CU_GRAPH_NODE_TYPE_MEMSET: good = before->context == after->context && fill_may_change(before, after); break;
-    case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP: good = before->context == after->context && batch_may_change(before, after); break;
+    case CU_GRAPH_NODE_TYPE_KERNEL: return launch_change(before, after);
+    case CU_GRAPH_NODE_TYPE_MEMCPY: good = good && copy_may_change(before, after); break;
+    case CU_GRAPH_NODE_TYPE_MEMSET: good = good && fill_may_change(before, after); break;
+    case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP: good = good && batch_may_change(before, after); break;
     case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
     case CU_GRAPH_NODE_TYPE_MEM_FREE: return CU_GRAPH_EXEC_UPDATE_ERROR_NOT_SUPPORTED;
-    default: break;
+    default: good = true; break;
   }
   return good ? CU_GRAPH_EXEC_UPDATE_SUCCESS : CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED;
 }

@@ -155,6 +155,8 @@ static CUresult launch(struct exec *exec, const struct stream_place *place) {
   const struct plan *plan = &exec->plan;
   struct operation *last = NULL;
   CUresult result;
+  for (size_t lane = 0; lane < plan->lane_count; lane++)
+    if (plan->lanes[lane].context) CHECK(context_check(plan->lanes[lane].context, plan->lanes[lane].context_id));
   CHECK(exec_memory_launch(&exec->memory, exec->flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH));
   if (!plan->segment_count)
     result = queue_step(exec, NULL, false, place, place->queue, &exec->last, exec->last != NULL, &last);

@@ -26,6 +26,7 @@ struct segment {
 
 struct lane {
   CUcontext context; /* of all its commands; NULL: they have none */
+  unsigned long long context_id;
   size_t last;       /* its last segment */
 };
 

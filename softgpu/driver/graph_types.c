@@ -119,7 +119,8 @@ EXPORTED CUresult cuGraphExecHostNodeSetParams(CUgraphExec exec, CUgraphNode nod
 /* Both forms have the same members. */
 static any batch_params(const CUDA_BATCH_MEM_OP_NODE_PARAMS_v1 *params) {
   return (any){.type = CU_GRAPH_NODE_TYPE_BATCH_MEM_OP,
-               .memOp = {.ctx = params->ctx, .count = params->count, .paramArray = params->paramArray, .flags = params->flags}};
+               .memOp = {.ctx = params->ctx, .count = params->count, .paramArray = params->paramArray,
+                         .flags = params->flags}};
 }
 
 EXPORTED CUresult cuGraphAddBatchMemOpNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *before, size_t count,
@@ -190,7 +191,8 @@ EXPORTED CUresult cuGraphMemFreeNodeGetParams(CUgraphNode node, CUdeviceptr *poi
 #define EVENT_NODE(name, node_type, field)                                                                          \
   EXPORTED CUresult cuGraphAdd##name##Node(CUgraphNode *node, CUgraph graph, const CUgraphNode *before, size_t count, \
                                            CUevent event) {                                                         \
-    return node_add((struct node_place){node, graph, before, count}, &(any){.type = node_type, .field = {event}});             \
+    return node_add((struct node_place){node, graph, before, count},                                                \
+                    &(any){.type = node_type, .field = {event}});                                                   \
   }                                                                                                                 \
   EXPORTED CUresult cuGraph##name##NodeGetEvent(CUgraphNode node, CUevent *event) {                                 \
     any all;                                                                                                        \
@@ -211,7 +213,8 @@ EVENT_NODE(EventWait, CU_GRAPH_NODE_TYPE_WAIT_EVENT, eventWait)
 
 EXPORTED CUresult cuGraphAddChildGraphNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *before, size_t count,
                                            CUgraph child) {
-  return node_add((struct node_place){node, graph, before, count}, &(any){.type = CU_GRAPH_NODE_TYPE_GRAPH, .graph = {.graph = child}});
+  return node_add((struct node_place){node, graph, before, count},
+                  &(any){.type = CU_GRAPH_NODE_TYPE_GRAPH, .graph = {.graph = child}});
 }
 
 EXPORTED CUresult cuGraphChildGraphNodeGetGraph(CUgraphNode handle, CUgraph *graph) {

@@ -80,8 +80,9 @@ static void nodes(void) {
   OK(cuStreamWriteValue32(a, memory + 60, 77, 0));
   graph = end(a);
   static const CUgraphNodeType types[] = {
-      CU_GRAPH_NODE_TYPE_MEMCPY,       CU_GRAPH_NODE_TYPE_MEMSET,     CU_GRAPH_NODE_TYPE_HOST,  CU_GRAPH_NODE_TYPE_MEMCPY,
-      CU_GRAPH_NODE_TYPE_EVENT_RECORD, CU_GRAPH_NODE_TYPE_WAIT_EVENT, CU_GRAPH_NODE_TYPE_GRAPH, CU_GRAPH_NODE_TYPE_BATCH_MEM_OP};
+      CU_GRAPH_NODE_TYPE_MEMCPY, CU_GRAPH_NODE_TYPE_MEMSET, CU_GRAPH_NODE_TYPE_HOST, CU_GRAPH_NODE_TYPE_MEMCPY,
+      CU_GRAPH_NODE_TYPE_EVENT_RECORD, CU_GRAPH_NODE_TYPE_WAIT_EVENT, CU_GRAPH_NODE_TYPE_GRAPH,
+      CU_GRAPH_NODE_TYPE_BATCH_MEM_OP};
   CHECK(count_nodes(graph) == 8 && count_edges(graph) == 7);
   for (size_t n = 0; n < 8; n++) CHECK(type_of(graph, n) == types[n]);
   CHECK(!called && !back[0]);
@@ -264,8 +265,9 @@ static void legality(void) {
           CUresult ended = cuStreamEndCapture(a, &graph);
           CUresult end_wanted = wanted == CUDA_SUCCESS ? CUDA_SUCCESS : CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
           if (result != wanted || ended != end_wanted) {
-            fprintf(stderr, "%s, capture mode %d, %s thread of mode %d: %d, not %d; the end: %d, not %d\n", CALLS[asked].name,
-                    mode, elsewhere ? "another" : "its own", of_thread, result, wanted, ended, end_wanted);
+            fprintf(stderr, "%s, capture mode %d, %s thread of mode %d: %d, not %d; the end: %d, not %d\n",
+                    CALLS[asked].name, mode, elsewhere ? "another" : "its own", of_thread, result, wanted, ended,
+                    end_wanted);
             exit(1);
           }
           CHECK(!graph == (wanted != CUDA_SUCCESS));
@@ -356,7 +358,8 @@ static void information(void) {
   OK(cuGraphCreate(&graph, 0));
   OK(cuGraphAddEmptyNode(&mine, graph, NULL, 0));
   GIVES(CUDA_ERROR_INVALID_VALUE, cuStreamBeginCaptureToGraph(a, NULL, NULL, NULL, 0, CU_STREAM_CAPTURE_MODE_GLOBAL));
-  GIVES(CUDA_ERROR_INVALID_VALUE, cuStreamBeginCaptureToGraph(a, (CUgraph)mine, NULL, NULL, 0, CU_STREAM_CAPTURE_MODE_GLOBAL));
+  GIVES(CUDA_ERROR_INVALID_VALUE,
+        cuStreamBeginCaptureToGraph(a, (CUgraph)mine, NULL, NULL, 0, CU_STREAM_CAPTURE_MODE_GLOBAL));
   OK(cuStreamBeginCaptureToGraph(a, graph, &mine, NULL, 1, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
   OK(cuStreamGetCaptureInfo(a, &status, &id, &same, &found, &edges, &count));
   CHECK(status == CU_STREAM_CAPTURE_STATUS_ACTIVE && same == graph && count == 1 && found[0] == mine && !edges[0].type);

@@ -135,7 +135,8 @@ static void structure(void) {
   OK(cuGraphAddDependencies(graph, &c, &b, NULL, 1));
   GIVES(CUDA_ERROR_INVALID_VALUE, cuGraphInstantiate(&exec, graph, 0));
   GIVES(CUDA_ERROR_INVALID_VALUE, cuGraphInstantiateWithParams(&exec, graph, &params));
-  CHECK(params.result_out == CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE && (params.hErrNode_out == b || params.hErrNode_out == c));
+  CHECK(params.result_out == CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE);
+  CHECK(params.hErrNode_out == b || params.hErrNode_out == c);
   OK(cuGraphDestroyNode(c));
   GIVES(CUDA_ERROR_INVALID_VALUE, cuGraphDestroyNode(c));
   OK(cuGraphNodeGetDependentNodes(b, NULL, NULL, &count));
@@ -795,11 +796,12 @@ static void two_contexts(void) {
   launch(exec);
   OK(cuMemcpyDtoH(&back, there, 4));
   CHECK(back == 5);
+  OK(cuMemFree(there));
+  OK(cuDevicePrimaryCtxRelease(1));
+  GIVES(CUDA_ERROR_CONTEXT_IS_DESTROYED, cuGraphLaunch(exec, stream));
   OK(cuGraphExecDestroy(exec));
   OK(cuGraphDestroy(graph));
   OK(cuMemFree(here));
-  OK(cuMemFree(there));
-  OK(cuDevicePrimaryCtxRelease(1));
 }
 
 /* Threads that launch and change one executable graph, and make others. */
