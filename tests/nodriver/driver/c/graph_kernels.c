@@ -142,6 +142,7 @@ static void failure(void) {
   GIVES(CUDA_ERROR_ILLEGAL_ADDRESS, cuStreamSynchronize(stream));
   GIVES(CUDA_ERROR_ILLEGAL_ADDRESS, cuGraphLaunch(exec, stream));
   OK(cuCtxSetCurrent(other));
+  OK(cuCtxSynchronize()); /* of what the launch does in this one */
   CUstream third;
   OK(cuStreamCreate(&third, 0));
   GIVES(CUDA_ERROR_ILLEGAL_ADDRESS, cuGraphLaunch(exec, third)); /* a node's context has failed */
