@@ -13,12 +13,26 @@ static void *tree;
 static unsigned long long last_id;
 static _Atomic unsigned long long state;
 
+enum { REMEMBERED = 16 };
+static struct change changes[REMEMBERED];
+
 void allocations_read(void) { pthread_rwlock_rdlock(&lock); }
 void allocations_write(void) { pthread_rwlock_wrlock(&lock); }
 void allocations_release(void) { pthread_rwlock_unlock(&lock); }
 
 unsigned long long allocations_state(void) { return state; }
 void allocations_changed(void) { state++; }
+
+/* The lock is held for writing. */
+static void remember(bool added, const struct allocation *allocation) {
+  unsigned long long now = ++state;
+  changes[now % REMEMBERED] = (struct change){now, added, *allocation};
+}
+
+const struct change *allocations_change(unsigned long long wanted) {
+  const struct change *change = &changes[wanted % REMEMBERED];
+  return change->state == wanted ? change : NULL;
+}
 
 void rights_set(struct rights *rights, CUdevice device, CUmemAccess_flags flags) {
   uint64_t bit = 1ull << device;
@@ -69,7 +83,7 @@ bool allocation_add(const struct allocation *allocation) {
   copy->id = ++last_id;
   struct allocation *const *at = tsearch(copy, &tree, compare);
   if (at && *at == copy) {
-    allocations_changed();
+    remember(true, copy);
     return true;
   }
   free(copy);
@@ -84,7 +98,7 @@ bool allocation_remove(uint64_t start, struct allocation *removed) {
   *removed = *found;
   tdelete(&wanted, &tree, compare);
   free(found);
-  allocations_changed();
+  remember(false, removed);
   return true;
 }
 

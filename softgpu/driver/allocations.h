@@ -69,9 +69,19 @@ bool allocation_remove(uint64_t start, struct allocation *removed);
 /* With the lock: all of them, by address. */
 void allocations_walk(void (*see)(const struct allocation *allocation, void *given), void *given);
 
-/* Grows whenever something is added or removed, or when who may access what has changed otherwise. */
+/* Grows by one whenever something is added or removed, or when who may access what has changed otherwise. */
 unsigned long long allocations_state(void);
 void allocations_changed(void);
+
+/* With the lock: what has been added or removed last. */
+struct change {
+  unsigned long long state; /* what it became by this */
+  bool added;
+  struct allocation allocation; /* as it was: what it points to may be gone */
+};
+
+/* NULL: by something else, or it is long ago. */
+const struct change *allocations_change(unsigned long long state);
 
 /* With the lock: where those of a context begin, to be freed by the caller; NULL when there are none, or no memory. */
 uint64_t *allocations_of(CUcontext context, size_t *count);

@@ -132,6 +132,7 @@ static int attribute_of(CUdevice ordinal, const struct device *device, CUdevice_
     case CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY:
     case CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS:
     case CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED:
+    case CU_DEVICE_ATTRIBUTE_IPC_EVENT_SUPPORTED:
     case CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED:
     case CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED:
     case CU_DEVICE_ATTRIBUTE_GLOBAL_L1_CACHE_SUPPORTED:
@@ -178,6 +179,14 @@ EXPORTED CUresult cuDeviceGetProperties(CUdevprop *properties, CUdevice ordinal)
       .clockRate = device->card->clock,
       .textureAlign = TEXTURE_ALIGNMENT,
   };
+  return CUDA_SUCCESS;
+}
+
+EXPORTED CUresult cuDeviceGetExecAffinitySupport(int *supported, CUexecAffinityType type, CUdevice ordinal) {
+  const struct device *device;
+  CHECK(device_of(ordinal, &device));
+  if (!supported || (int)type < 0 || type >= CU_EXEC_AFFINITY_TYPE_MAX) return CUDA_ERROR_INVALID_VALUE;
+  *supported = 0;
   return CUDA_SUCCESS;
 }
 

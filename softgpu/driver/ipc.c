@@ -1,8 +1,6 @@
 /* Memory of other processes of the machine: a handle says where the bytes lie in a file that a process has open, and who
  * opens it maps that part. The memory is there as long as anybody has it mapped, whatever becomes of who exported it. */
-#include <fcntl.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -18,9 +16,8 @@
 
 struct exported {
   uint32_t magic;
-  int32_t process;
-  uint64_t started; /* when the process began: numbers are used again */
-  int32_t file, device;
+  int32_t device;
+  struct memfile_place place;
   uint64_t offset, size, id;
   CUuuid uuid;
 };
@@ -42,31 +39,16 @@ struct opened {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct opened *all;
 
-/* In ticks since the machine was started; 0: there is no such process. It is the 22nd word, and the second one, in brackets,
- * may hold anything. */
-static uint64_t started(int process) {
-  char path[40], text[1024];
-  snprintf(path, sizeof path, "/proc/%d/stat", process);
-  int file = open(path, O_RDONLY | O_CLOEXEC);
-  if (file < 0) return 0;
-  ssize_t length = read(file, text, sizeof text - 1);
-  close(file);
-  text[length > 0 ? length : 0] = 0;
-  const char *at = strrchr(text, ')');
-  for (int word = 2; at && word < 22; word++) at = strchr(at + 1, ' ');
-  return at ? strtoull(at + 1, NULL, 10) : 0;
-}
-
 EXPORTED CUresult cuIpcGetMemHandle(CUipcMemHandle *handle, CUdeviceptr pointer) {
   struct here here;
   CHECK(current(&here));
   if (!handle) return CUDA_ERROR_INVALID_VALUE;
-  struct exported exported = {.magic = MAGIC, .process = getpid(), .started = started(getpid())};
+  struct exported exported = {.magic = MAGIC};
   allocations_read();
   const struct allocation *found = allocation_with(pointer, 1);
   bool good = found && found->kind == ON_DEVICE; /* all of it, wherever in it the pointer is */
   if (good) {
-    exported.file = arena_file(found->arena);
+    exported.place = memfile_tell(arena_file(found->arena));
     exported.device = found->device;
     exported.offset = arena_offset(found->arena, found->start);
     exported.size = found->size;
@@ -79,17 +61,13 @@ EXPORTED CUresult cuIpcGetMemHandle(CUipcMemHandle *handle, CUdeviceptr pointer)
   return CUDA_SUCCESS;
 }
 
-/* The file of a handle; it is checked that it is that of a device of this machine and large enough. */
+/* The file of a handle, of that device and large enough. */
 static CUresult open_file(const struct exported *exported, int *file) {
-  char path[60];
   CUdevice device;
   uint64_t size;
-  if (started(exported->process) != exported->started) return CUDA_ERROR_MAP_FAILED;
-  snprintf(path, sizeof path, "/proc/%d/fd/%d", exported->process, exported->file);
-  *file = open(path, O_RDWR | O_CLOEXEC);
-  if (*file < 0) return CUDA_ERROR_MAP_FAILED;
-  if (memfile_is(*file, "device", &device, &size) && device == exported->device && exported->size &&
-      exported->size <= size && exported->offset <= size - exported->size &&
+  CHECK(memfile_open(&exported->place, "device", file, &device, &size));
+  if (device == exported->device && exported->size && exported->size <= size &&
+      exported->offset <= size - exported->size &&
       !memcmp(&device_at(device)->uuid, &exported->uuid, sizeof exported->uuid))
     return CUDA_SUCCESS;
   close(*file);
@@ -166,7 +144,7 @@ EXPORTED CUresult cuIpcOpenMemHandle_v2(CUdeviceptr *pointer, CUipcMemHandle han
   if (!pointer || flags != CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS) return CUDA_ERROR_INVALID_VALUE;
   memcpy(&exported, &handle, sizeof exported);
   if (exported.magic != MAGIC || !device_at(exported.device)) return CUDA_ERROR_INVALID_HANDLE;
-  if (exported.process == getpid()) return CUDA_ERROR_INVALID_CONTEXT; /* it is there already */
+  if (exported.place.process == getpid()) return CUDA_ERROR_INVALID_CONTEXT; /* it is there already */
   if (exported.device != here.device && !devices_are_peers(here.device, exported.device)) return CUDA_ERROR_INVALID_VALUE;
   uint64_t address;
   pthread_mutex_lock(&lock);

@@ -7,10 +7,11 @@
 #include <sys/mman.h>
 
 #include "allocations.h"
+#include "capture.h"
+#include "command.h"
 #include "driver.h"
 #include "mapping.h"
 #include "memory.h"
-#include "stream.h"
 
 enum { PAGE = 4096, HOST_NODE = 0 };
 
@@ -50,6 +51,7 @@ EXPORTED CUresult cuMemAllocManaged(CUdeviceptr *pointer, size_t bytes, unsigned
   struct here here;
   CHECK(current(&here));
   if (!pointer || !bytes || (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST)) return CUDA_ERROR_INVALID_VALUE;
+  CHECK(capture_permits());
   void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;
   struct allocation made = {.start = (uint64_t)(uintptr_t)memory, .size = bytes, .kind = MANAGED, .device = here.device,
@@ -172,6 +174,7 @@ static CUresult prefetch(CUdeviceptr pointer, size_t bytes, CUmemLocation locati
   struct stream_place place;
   struct range range;
   CHECK(stream_place(stream, own, &place));
+  if (is_captured(&place)) return capture_refuse(&place);
   if (flags) return CUDA_ERROR_INVALID_VALUE;
   CHECK(check_location(&location));
   CHECK(open_range(pointer, bytes, &range));
@@ -198,6 +201,7 @@ PREFETCH(_ptsz, true)
 static CUresult attach(CUstream stream, CUdeviceptr pointer, size_t bytes, unsigned flags, bool own) {
   struct stream_place place;
   CHECK(stream_place(stream, own, &place));
+  if (is_captured(&place)) return capture_refuse(&place);
   if (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST && flags != CU_MEM_ATTACH_SINGLE)
     return CUDA_ERROR_INVALID_VALUE;
   if (flags == CU_MEM_ATTACH_SINGLE && (stream == CU_STREAM_LEGACY || (!stream && !own))) return CUDA_ERROR_INVALID_VALUE;

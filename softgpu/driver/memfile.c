@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -46,4 +47,49 @@ bool memfile_is(int file, const char *what, CUdevice *device, uint64_t *size) {
     return true;
   }
   return false;
+}
+
+/* What the system says of a process, from its state on; the name before that, in brackets, may hold anything. */
+static bool read_state(int process, char text[1024], const char **state) {
+  char path[40];
+  snprintf(path, sizeof path, "/proc/%d/stat", process);
+  int file = open(path, O_RDONLY | O_CLOEXEC);
+  if (file < 0) return false;
+  ssize_t length = read(file, text, 1023);
+  close(file);
+  text[length > 0 ? length : 0] = 0;
+  const char *bracket = strrchr(text, ')');
+  *state = bracket && bracket[1] ? bracket + 2 : NULL;
+  return *state;
+}
+
+bool process_lives(int process) {
+  char text[1024];
+  const char *state;
+  return read_state(process, text, &state) && *state != 'Z' && *state != 'X';
+}
+
+/* In ticks since the machine was started, which is the 22nd word, and the state the third; 0: there is no such process. */
+static uint64_t started(int process) {
+  char text[1024];
+  const char *at;
+  if (!read_state(process, text, &at)) return 0;
+  for (int word = 3; at && word < 22; word++) at = strchr(at + 1, ' ');
+  return at ? strtoull(at + 1, NULL, 10) : 0;
+}
+
+struct memfile_place memfile_tell(int file) {
+  int process = (int)getpid();
+  return (struct memfile_place){.process = process, .file = file, .started = started(process)};
+}
+
+CUresult memfile_open(const struct memfile_place *place, const char *what, int *file, CUdevice *device, uint64_t *size) {
+  char path[60];
+  if (started(place->process) != place->started) return CUDA_ERROR_MAP_FAILED;
+  snprintf(path, sizeof path, "/proc/%d/fd/%d", place->process, place->file);
+  *file = open(path, O_RDWR | O_CLOEXEC);
+  if (*file < 0) return process_lives(place->process) ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_MAP_FAILED;
+  if (memfile_is(*file, what, device, size)) return CUDA_SUCCESS;
+  close(*file);
+  return CUDA_ERROR_INVALID_HANDLE;
 }

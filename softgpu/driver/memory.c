@@ -57,8 +57,8 @@ static void let_go(const struct allocation *allocation) {
 
 /* Take away an allocation of one of some kinds (bits) that begins at an address. */
 static CUresult take_away(uint64_t start, unsigned kinds, CUresult otherwise) {
-  CHECK(capture_permits());
   struct allocation removed;
+  CHECK(capture_permits());
   allocations_write();
   const struct allocation *found = allocation_with(start, 1);
   bool good = found && found->start == start && kinds >> found->kind & 1 &&

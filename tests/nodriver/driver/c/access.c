@@ -206,9 +206,44 @@ static void under_way(const struct side *first) {
   OK(cuCtxDestroy(second.context));
 }
 
+/* Whatever is allocated and freed between launches, each sees what there is then. */
+static void changes(const struct side *first) {
+  enum { COUNT = 40 };
+  CUdeviceptr pieces[COUNT] = {0}, to;
+  unsigned seed = 1;
+  enter(first);
+  OK(cuMemAlloc(&to, 4));
+  for (int turn = 0; turn < 200; turn++) {
+    for (unsigned n = seed % 5; n; n--) {
+      seed = seed * 1103515245 + 12345;
+      CUdeviceptr *piece = &pieces[seed / 65536 % COUNT];
+      if (*piece) {
+        OK(cuMemFree(*piece));
+        *piece = 0;
+      } else if (seed & 1 << 30) {
+        OK(cuMemAllocAsync(piece, 512, 0));
+      } else {
+        OK(cuMemAlloc(piece, 512));
+      }
+    }
+    seed = seed * 1103515245 + 12345;
+    CUdeviceptr piece = pieces[seed / 65536 % COUNT];
+    if (piece) OK(run(first->put, piece + 508, 0));
+    if (piece) OK(run(first->get, to, piece + 508));
+    CHECK(!piece || value_at(to) == 5);
+  }
+  for (int n = 0; n < COUNT; n++) {
+    if (!pieces[n]) continue;
+    OK(cuMemFree(pieces[n]));
+    if (n % 10 == 0) may_not(0, pieces[n], 0);
+  }
+  OK(cuMemFree(to));
+}
+
 int main(void) {
   OK(cuInit(0));
   struct side first = begin(0);
+  changes(&first);
   contexts(&first);
   host(&first);
   pools(&first);
