@@ -153,6 +153,14 @@ CUresult context_result(CUcontext handle, unsigned long long id) {
   return result;
 }
 
+CUresult context_check(CUcontext handle, unsigned long long id) {
+  pthread_mutex_lock(&lock);
+  struct context *context = numbered(handle, id);
+  CUresult result = context ? context->failed : CUDA_ERROR_CONTEXT_IS_DESTROYED;
+  pthread_mutex_unlock(&lock);
+  return result;
+}
+
 static struct context *create(CUdevice device, unsigned flags, bool primary) {
   struct context *context = calloc(1, sizeof *context);
   struct queue *legacy = context ? queue_make((CUcontext)context, true, true) : NULL;

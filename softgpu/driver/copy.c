@@ -10,6 +10,7 @@
 
 #include "allocations.h"
 #include "array.h"
+#include "capture.h"
 #include "driver.h"
 #include "mapping.h"
 
@@ -212,6 +213,7 @@ CUresult copy_call(struct way way, const CUDA_MEMCPY3D *params) {
   struct stream_place place;
   struct copy *copy;
   CHECK(stream_place(way.stream, way.own, &place));
+  if (way.synchronous) CHECK(capture_permits_stream(&place));
   CHECK(make(params, &place, &copy));
   if (is_empty(copy)) {
     command_release(&copy->command);
@@ -230,7 +232,7 @@ CUresult copy_batch(struct way way, const struct copy_order *copies, size_t coun
   struct stream_place place;
   *failed = SIZE_MAX;
   CHECK(stream_place(way.stream, way.own, &place));
-  if (is_captured(&place)) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+  if (is_captured(&place)) return capture_refuse(&place);
   struct copy **made = malloc(count * sizeof *made);
   if (!made) return CUDA_ERROR_OUT_OF_MEMORY;
   CUresult result = CUDA_SUCCESS;

@@ -56,6 +56,7 @@ CUresult context_here(CUcontext context, struct here *here); /* the same for any
 /* Work of a context has failed: none is done any more, and all calls that need the context say so. */
 void context_fail(CUcontext context, unsigned long long id, CUresult result);
 CUresult context_result(CUcontext context, unsigned long long id); /* success for one that is no more */
+CUresult context_check(CUcontext context, unsigned long long id);  /* CUDA_ERROR_CONTEXT_IS_DESTROYED for that */
 
 /* context.c: the contexts whose memory one has been given access to. */
 enum { MOST_PEERS = 64 };

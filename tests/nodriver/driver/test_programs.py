@@ -19,6 +19,7 @@ KINDS = ["", *native.SANITIZERS]
 SECONDS = 120
 FLEET = "A100-80G,L40S;from=A100-80G:to=L40S:bandwidth_gb_s=23:peer=true"
 SAID = {
+    "graph_kernels": (r"kernel mix, line \d+: .* at 0x1000, outside every allocation.*",),
     "access": (r"kernel (put|get), line \d+: (st|ld).global.u32 (reads|writes) .*",),
     "kernels": (
         "a module cannot be loaded: .*PTX:4:11.*", r"kernel saxpy, line \d+: .* at 0x1000, outside every allocation.*",
