@@ -72,3 +72,26 @@ uint64_t *allocations_of(CUcontext context, size_t *count) {
   *count = search.count;
   return search.starts;
 }
+
+struct total {
+  enum kind kind;
+  size_t count;
+  uint64_t bytes;
+};
+
+static void add_up(const void *node, VISIT visit, void *given) {
+  const struct allocation *allocation = *(const struct allocation *const *)node;
+  struct total *total = given;
+  if ((visit != postorder && visit != leaf) || allocation->kind != total->kind) return;
+  total->count++;
+  total->bytes += allocation->size;
+}
+
+size_t allocations_total(enum kind kind, uint64_t *bytes) {
+  struct total total = {.kind = kind};
+  allocations_read();
+  twalk_r(tree, add_up, &total);
+  allocations_release();
+  *bytes = total.bytes;
+  return total.count;
+}

@@ -36,4 +36,7 @@ bool allocation_remove(uint64_t start, struct allocation *removed);
 /* With the lock: where those of a context begin, to be freed by the caller; NULL when there are none, or no memory. */
 uint64_t *allocations_of(CUcontext context, size_t *count);
 
+/* How many there are of a kind, and their bytes. Takes the lock. */
+size_t allocations_total(enum kind kind, uint64_t *bytes);
+
 #endif

@@ -95,6 +95,14 @@ static bool is_alive(CUcontext handle) {
   return false;
 }
 
+unsigned context_count(void) {
+  unsigned count = 0;
+  pthread_mutex_lock(&lock);
+  for (struct context *context = living; context; context = context->next) count++;
+  pthread_mutex_unlock(&lock);
+  return count;
+}
+
 /* The living context of a handle, the current one for NULL. The lock is held. */
 static CUresult found(CUcontext handle, struct context **context) {
   *context = handle ? (struct context *)handle : top();

@@ -29,6 +29,8 @@ int device_count(void);
 
 /* init.c */
 CUresult ready(void); /* CUDA_SUCCESS once cuInit has succeeded in this process */
+int driver_version(void);
+const char *result_name(CUresult result); /* NULL for a number that is none */
 void set_inside(bool now); /* the calling thread begins or ends a function of the program, which may not call the driver */
 
 /* context.c: the calling thread's context, alive. What its work has come to is an error here too. */
@@ -44,6 +46,8 @@ CUresult current(struct here *here);
 /* Work of a context has failed: none is done any more, and all calls that need the context say so. */
 void context_fail(CUcontext context, unsigned long long id, CUresult result);
 CUresult context_result(CUcontext context, unsigned long long id); /* success for one that is no more */
+
+unsigned context_count(void); /* living ones */
 
 /* memory.c: give back all that a context has. */
 void memory_end(CUcontext context);

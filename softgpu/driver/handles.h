@@ -3,10 +3,20 @@
 #define SOFTGPU_HANDLES_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "api.h"
 
-enum handle { STREAM, EVENT, HANDLE_KINDS };
+/* Each kind, and what more than one of them is called. */
+#define HANDLES(KIND)    \
+  KIND(STREAM, "streams") \
+  KIND(EVENT, "events")
+
+#define HANDLE_KIND(kind, name) kind,
+enum handle { HANDLES(HANDLE_KIND) HANDLE_KINDS };
+extern const char *const handle_names[HANDLE_KINDS];
+
+size_t handle_count(enum handle kind); /* living ones */
 
 bool handle_add(enum handle kind, void *object); /* false: no memory */
 /* With `remove` exactly one of those who ask at the same time gets true. */

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "driver.h"
+#include "instrument.h"
 #include "results.h"
 
 enum { VERSION = 13000 };
@@ -27,17 +28,21 @@ EXPORTED CUresult cuInit(unsigned int flags) {
   CUresult result = CUDA_SUCCESS;
   if (initialised && initialised != getpid())
     result = CUDA_ERROR_NOT_INITIALIZED;
-  else if (!initialised && machine_begin())
-    initialised = getpid();
-  else if (!initialised)
+  else if (!initialised && !(instrument_read() && machine_begin()))
     result = CUDA_ERROR_NO_DEVICE;
+  if (result == CUDA_SUCCESS && !initialised) {
+    instrument_load();
+    initialised = getpid();
+  }
   pthread_mutex_unlock(&lock);
   return result;
 }
 
-/* SOFTGPU_DRIVER_VERSION, or that of the headers. */
-EXPORTED CUresult cuDriverGetVersion(int *version) {
-  if (!version) return CUDA_ERROR_INVALID_VALUE;
+static int version;
+static pthread_once_t version_once = PTHREAD_ONCE_INIT;
+
+/* What the instrument says, or SOFTGPU_DRIVER_VERSION, or that of the headers. */
+static void find_version(void) {
   const char *told = getenv("SOFTGPU_DRIVER_VERSION");
   char *end;
   long number = told ? strtol(told, &end, 10) : VERSION;
@@ -45,7 +50,17 @@ EXPORTED CUresult cuDriverGetVersion(int *version) {
     complain("SOFTGPU_DRIVER_VERSION=%.40s is no version as in 12040; %d is reported", told, VERSION);
     number = VERSION;
   }
-  *version = (int)number;
+  version = instrument_version() ? instrument_version() : (int)number;
+}
+
+int driver_version(void) {
+  pthread_once(&version_once, find_version);
+  return version;
+}
+
+EXPORTED CUresult cuDriverGetVersion(int *answer) {
+  if (!answer) return CUDA_ERROR_INVALID_VALUE;
+  *answer = driver_version();
   return CUDA_SUCCESS;
 }
 
@@ -53,6 +68,11 @@ static const struct result *result_of(CUresult number) {
   for (unsigned i = 0; i < result_count; i++)
     if (results[i].number == (int)number) return &results[i];
   return NULL;
+}
+
+const char *result_name(CUresult result) {
+  const struct result *found = result_of(result);
+  return found ? found->name : NULL;
 }
 
 EXPORTED CUresult cuGetErrorName(CUresult error, const char **text) {
