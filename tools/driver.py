@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from softgpu.engine import version
 from tools import native
 from tools.steps import BUILD, ROOT, StepFailed, run
 
@@ -15,8 +16,11 @@ LINK = native.LIBRARY.with_name("libcuda.so")
 HEADERS = Path("nvidia", "cu13", "include")
 """Where the wheel ``nvidia-cuda-runtime`` puts them, in a folder of packages."""
 
+EXPORTS = SOURCES / "exports.map"
+"""Which symbols programs see: the headers of the run-time, which is compiled in, would show its functions too."""
+
 USERS = frozenset({"driver"})
-"""Tiers that need the driver."""
+"""Tiers that need the driver, and the run-time's ``engine-info`` beside it."""
 
 
 def headers(python: Path) -> Path:
@@ -37,15 +41,23 @@ def build(python: Path, kind: str = "") -> Path:
         "They are made from tessera/driver_api/functions.tsv, tessera/cards.toml and cuda.h.")
     folder = BUILD / "native" / kind.replace(",", "-") if kind else LIBRARY.parent
     title = "compile the driver" + (f" ({kind})" if kind else "")
-    extra = (f"-I{include}", f"-I{SOURCES}", f"-I{native.SOURCES}", f"-I{made}",
-             "-Wl,-z,nodelete")  # its threads may outlive a dlclose
+    extra = (f"-I{include}", f"-I{SOURCES}", f"-I{made}", f"-I{native.SOURCES}", "-ldl",
+             f"-Wl,--version-script={EXPORTS}", "-Wl,-z,nodelete")  # its threads may outlive a dlclose
     library = native.linked(folder / LIBRARY.name, title, inputs(), kind, extra,
                             "The driver is C11 with glibc on x86-64.")
-    if not kind and not LINK.is_symlink():
-        LINK.symlink_to(LIBRARY.name)
+    if kind:
+        _link(folder / version.FILE, LIBRARY.with_name(version.FILE))
+    else:
+        _link(LINK, Path(LIBRARY.name))
     return library
 
 
+def _link(place: Path, target: Path) -> None:
+    if not place.is_symlink():
+        place.symlink_to(target)
+
+
 def inputs() -> list[Path]:
-    """The sources and headers of the library, the generated ones last."""
-    return [*sorted(SOURCES.glob("*.[ch]")), *sorted((BUILD / "native" / "driver").glob("*.[ch]"))]
+    """The sources and headers of the library, the run-time's and the generated ones last."""
+    generated = sorted((BUILD / "native" / "driver").glob("*.[ch]"))
+    return [*sorted(SOURCES.glob("*.[ch]")), EXPORTS, *native.inputs(), *generated]

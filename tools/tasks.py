@@ -20,7 +20,7 @@ def test(names: list[str], long: bool, jobs: int) -> None:
     chosen = tiers.select(names)
     venv.ensure()
     times: dict[str, float] = {}
-    if not names or native.USERS & set(names):
+    if not names or (native.USERS | driver.USERS) & set(names):
         native.prepare()
     if not names or driver.USERS & set(names):
         driver.build(venv.PYTHON)

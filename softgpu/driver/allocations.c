@@ -3,15 +3,22 @@
 
 #include <pthread.h>
 #include <search.h>
+#include <stdatomic.h>
 #include <stdlib.h>
+
+#include "mapping.h"
 
 static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
 static void *tree;
 static unsigned long long last_id;
+static _Atomic unsigned long long state;
 
 void allocations_read(void) { pthread_rwlock_rdlock(&lock); }
 void allocations_write(void) { pthread_rwlock_wrlock(&lock); }
 void allocations_release(void) { pthread_rwlock_unlock(&lock); }
+
+unsigned long long allocations_state(void) { return state; }
+void allocations_changed(void) { state++; }
 
 static int compare(const void *left, const void *right) {
   const struct allocation *a = left, *b = right;
@@ -27,13 +34,26 @@ const struct allocation *allocation_with(uint64_t address, uint64_t size) {
   return *found;
 }
 
+bool on_device(const struct allocation *allocation) {
+  return allocation->kind == ON_DEVICE || allocation->kind == MODULE;
+}
+
+bool allocation_hold(uint64_t address, uint64_t size, struct mapping **held) {
+  const struct allocation *found = allocation_with(address, size);
+  if (found) *held = mapping_hold(found->mapping);
+  return found;
+}
+
 bool allocation_add(const struct allocation *allocation) {
   struct allocation *copy = malloc(sizeof *copy);
   if (!copy) return false;
   *copy = *allocation;
   copy->id = ++last_id;
   struct allocation *const *at = tsearch(copy, &tree, compare);
-  if (at && *at == copy) return true;
+  if (at && *at == copy) {
+    allocations_changed();
+    return true;
+  }
   free(copy);
   return false;
 }
@@ -46,7 +66,22 @@ bool allocation_remove(uint64_t start, struct allocation *removed) {
   *removed = *found;
   tdelete(&wanted, &tree, compare);
   free(found);
+  allocations_changed();
   return true;
+}
+
+struct walk {
+  void (*see)(const struct allocation *allocation, void *given);
+  void *given;
+};
+
+static void visit(const void *node, VISIT when, void *given) {
+  const struct walk *walk = given;
+  if (when == postorder || when == leaf) walk->see(*(const struct allocation *const *)node, walk->given);
+}
+
+void allocations_walk(void (*see)(const struct allocation *allocation, void *given), void *given) {
+  twalk_r(tree, visit, &(struct walk){see, given});
 }
 
 struct search {
@@ -55,43 +90,19 @@ struct search {
   size_t count;
 };
 
-static void look(const void *node, VISIT visit, void *given) {
-  const struct allocation *allocation = *(const struct allocation *const *)node;
+static void look(const struct allocation *allocation, void *given) {
   struct search *search = given;
-  if ((visit != postorder && visit != leaf) || allocation->context != search->context) return;
+  if (allocation->context != search->context) return;
   if (search->starts) search->starts[search->count] = allocation->start;
   search->count++;
 }
 
 uint64_t *allocations_of(CUcontext context, size_t *count) {
   struct search search = {.context = context};
-  twalk_r(tree, look, &search);
+  allocations_walk(look, &search);
   search.starts = search.count ? malloc(search.count * sizeof *search.starts) : NULL;
   search.count = 0;
-  if (search.starts) twalk_r(tree, look, &search);
+  if (search.starts) allocations_walk(look, &search);
   *count = search.count;
   return search.starts;
-}
-
-struct total {
-  enum kind kind;
-  size_t count;
-  uint64_t bytes;
-};
-
-static void add_up(const void *node, VISIT visit, void *given) {
-  const struct allocation *allocation = *(const struct allocation *const *)node;
-  struct total *total = given;
-  if ((visit != postorder && visit != leaf) || allocation->kind != total->kind) return;
-  total->count++;
-  total->bytes += allocation->size;
-}
-
-size_t allocations_total(enum kind kind, uint64_t *bytes) {
-  struct total total = {.kind = kind};
-  allocations_read();
-  twalk_r(tree, add_up, &total);
-  allocations_release();
-  *bytes = total.bytes;
-  return total.count;
 }

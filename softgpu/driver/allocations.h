@@ -8,17 +8,30 @@
 #include <stdint.h>
 
 struct block;
+struct mapping;
 
-enum kind { ON_DEVICE, PINNED, REGISTERED };
+enum kind {
+  ON_DEVICE, /* of cuMemAlloc */
+  MODULE,    /* of a device: variables of a module */
+  PINNED,
+  REGISTERED,
+};
+
+/* Devices that may read and write, a bit for each. */
+struct rights {
+  uint64_t read, write;
+};
 
 struct allocation {
   uint64_t start, size; /* bytes [start, start + size) */
   enum kind kind;
   unsigned flags; /* of host memory */
+  uint32_t limits; /* on what kernels may do with it: enum sg_allocation_flags */
   CUdevice device;
-  CUcontext context;   /* the one that it ends with */
+  CUcontext context;     /* the one that it ends with */
   unsigned long long id; /* never used again */
-  struct block *block; /* of device memory */
+  struct block *block;     /* of device memory */
+  struct mapping *mapping; /* of memory whose addresses are given back when it is freed */
 };
 
 /* Nobody may add or remove while one reads. */
@@ -29,14 +42,25 @@ void allocations_release(void);
 /* With the lock for reading or writing: the one that holds all of [address, address + size), a byte at least; NULL: none. */
 const struct allocation *allocation_with(uint64_t address, uint64_t size);
 
+/* Memory of a device, as programs are told. */
+bool on_device(const struct allocation *allocation);
+
+/* With the lock for reading or writing: whether a copy may access all of [address, address + size), a byte at least. What has
+ * to stay mapped until it is done is held for the caller, who gives it to `mapping_release` then; that may be nothing. */
+bool allocation_hold(uint64_t address, uint64_t size, struct mapping **held);
+
 /* With the lock for writing. */
 bool allocation_add(const struct allocation *allocation); /* false: no memory, or it overlaps one that is there */
 bool allocation_remove(uint64_t start, struct allocation *removed);
 
+/* With the lock: all of them, by address. */
+void allocations_walk(void (*see)(const struct allocation *allocation, void *given), void *given);
+
+/* Grows whenever something is added or removed, or when who may access what has changed otherwise. */
+unsigned long long allocations_state(void);
+void allocations_changed(void);
+
 /* With the lock: where those of a context begin, to be freed by the caller; NULL when there are none, or no memory. */
 uint64_t *allocations_of(CUcontext context, size_t *count);
-
-/* How many there are of a kind, and their bytes. Takes the lock. */
-size_t allocations_total(enum kind kind, uint64_t *bytes);
 
 #endif

@@ -5,7 +5,9 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "allocations.h"
 #include "driver.h"
+#include "memory.h"
 #include "stream.h"
 
 enum { DEEPEST = 4096, LOWEST_PRIORITY = 0, HIGHEST_PRIORITY = -5, API_VERSION = 3020 };
@@ -23,6 +25,8 @@ struct context {
   size_t limits[CU_LIMIT_MAX];
   CUfunc_cache cache;
   struct queue *legacy;
+  struct context *peers[MOST_PEERS]; /* alive: whose memory it may access */
+  unsigned peer_count;
 };
 
 static const size_t LIMITS[CU_LIMIT_MAX] = {
@@ -166,6 +170,20 @@ static struct context *create(CUdevice device, unsigned flags, bool primary) {
   return context;
 }
 
+/* Where a context has another one among its peers; behind the last one if it has not. The lock is held. */
+static unsigned peer_place(const struct context *context, const struct context *peer) {
+  unsigned place = 0;
+  while (place < context->peer_count && context->peers[place] != peer) place++;
+  return place;
+}
+
+static bool peer_drop(struct context *context, const struct context *peer) {
+  unsigned place = peer_place(context, peer);
+  if (place == context->peer_count) return false;
+  context->peers[place] = context->peers[--context->peer_count];
+  return true;
+}
+
 /* Its handle is none any more. The lock is held; `finish` follows without it. */
 static void forget(struct context *context) {
   for (struct context **at = &living; *at; at = &(*at)->next)
@@ -173,6 +191,7 @@ static void forget(struct context *context) {
       *at = context->next;
       break;
     }
+  for (struct context *other = living; other; other = other->next) peer_drop(other, context);
   context->alive = false;
 }
 
@@ -396,6 +415,45 @@ EXPORTED CUresult cuCtxGetStreamPriorityRange(int *least, int *greatest) {
   CHECK(hold(NULL, &context));
   if (least) *least = LOWEST_PRIORITY;
   if (greatest) *greatest = HIGHEST_PRIORITY;
+  return done(CUDA_SUCCESS);
+}
+
+/* Peers. */
+
+size_t context_peers(CUcontext handle, CUcontext peers[MOST_PEERS]) {
+  const struct context *context = (struct context *)handle;
+  pthread_mutex_lock(&lock);
+  unsigned count = context->peer_count;
+  for (unsigned n = 0; n < count; n++) peers[n] = (CUcontext)context->peers[n];
+  pthread_mutex_unlock(&lock);
+  return count;
+}
+
+/* The current context and another one, with the lock held after success. */
+static CUresult two(CUcontext handle, struct context **context, struct context **peer) {
+  CHECK(hold(NULL, context));
+  CUresult result = handle ? found(handle, peer) : CUDA_ERROR_INVALID_CONTEXT;
+  if (result == CUDA_SUCCESS && *peer == *context) result = CUDA_ERROR_INVALID_CONTEXT;
+  return result == CUDA_SUCCESS ? result : done(result);
+}
+
+EXPORTED CUresult cuCtxEnablePeerAccess(CUcontext handle, unsigned int flags) {
+  struct context *context, *peer;
+  CHECK(two(handle, &context, &peer));
+  if (flags) return done(CUDA_ERROR_INVALID_VALUE);
+  if (!devices_are_peers(context->device, peer->device)) return done(CUDA_ERROR_PEER_ACCESS_UNSUPPORTED);
+  if (peer_place(context, peer) < context->peer_count) return done(CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED);
+  if (context->peer_count == MOST_PEERS) return done(CUDA_ERROR_TOO_MANY_PEERS);
+  context->peers[context->peer_count++] = peer;
+  allocations_changed();
+  return done(CUDA_SUCCESS);
+}
+
+EXPORTED CUresult cuCtxDisablePeerAccess(CUcontext handle) {
+  struct context *context, *peer;
+  CHECK(two(handle, &context, &peer));
+  if (!peer_drop(context, peer)) return done(CUDA_ERROR_PEER_ACCESS_NOT_ENABLED);
+  allocations_changed();
   return done(CUDA_SUCCESS);
 }
 

@@ -5,6 +5,7 @@
 #include "allocations.h"
 #include "command.h"
 #include "driver.h"
+#include "mapping.h"
 
 enum side { HOST, KNOWN, EITHER }; /* any address; one that the driver knows; whichever it is */
 
@@ -20,10 +21,10 @@ static struct way in(CUstream stream) { return (struct way){stream, false, false
 static struct way in_own(CUstream stream) { return (struct way){stream, true, false}; }
 
 /* Whether bytes may be accessed, and whether the driver knows them. Of an address that it knows all of them must lie in one
- * allocation. The lock is held. */
-static bool fits(uint64_t address, size_t bytes, enum side side, bool *known) {
+ * allocation. `held` is NULL before. The lock is held. */
+static bool fits(uint64_t address, size_t bytes, enum side side, bool *known, struct mapping **held) {
   *known = allocation_with(address, 1);
-  if (*known) return side == HOST || allocation_with(address, bytes);
+  if (*known) return allocation_hold(address, bytes, held) || side == HOST;
   return side != KNOWN && address;
 }
 
@@ -31,6 +32,7 @@ struct copy {
   struct command command;
   uint64_t target, source;
   size_t bytes;
+  struct mapping *held[2];
   unsigned char staged[]; /* what is copied, when the program may change it as soon as the call returns */
 };
 
@@ -40,26 +42,36 @@ static CUresult do_copy(const struct command *command) {
   return CUDA_SUCCESS;
 }
 
-static void end(struct command *command) { free(command); }
+static void end_copy(struct command *command) {
+  struct copy *copy = (struct copy *)command;
+  mapping_release(copy->held[0]);
+  mapping_release(copy->held[1]);
+  free(copy);
+}
 
-static const struct command_kind COPY = {.type = CU_GRAPH_NODE_TYPE_MEMCPY, .run = do_copy, .end = end};
+static const struct command_kind COPY = {.type = CU_GRAPH_NODE_TYPE_MEMCPY, .run = do_copy, .end = end_copy};
 
 /* Of pageable memory, what is read is taken at once, and what is written is there when the call returns. */
 static CUresult copy(struct way way, uint64_t target, enum side target_side, uint64_t source, enum side source_side,
                      size_t bytes) {
   struct stream_place place;
-  bool target_known, source_known;
+  bool target_known = false, source_known = false;
+  struct mapping *held[2] = {NULL, NULL};
   CHECK(stream_place(way.stream, way.own, &place));
   if (!bytes) return CUDA_SUCCESS;
   allocations_read();
-  bool good = fits(target, bytes, target_side, &target_known) && fits(source, bytes, source_side, &source_known);
+  bool good = fits(target, bytes, target_side, &target_known, &held[0]) &&
+              fits(source, bytes, source_side, &source_known, &held[1]);
   allocations_release();
-  if (!good) return CUDA_ERROR_INVALID_VALUE;
   if (!target_known) way.waits = true;
   bool staged = !way.waits && !source_known;
-  struct copy *made = malloc(sizeof *made + (staged ? bytes : 0));
-  if (!made) return CUDA_ERROR_OUT_OF_MEMORY;
-  *made = (struct copy){command_begin(&COPY, &place), target, source, bytes};
+  struct copy *made = good ? malloc(sizeof *made + (staged ? bytes : 0)) : NULL;
+  if (!made) {
+    mapping_release(held[0]);
+    mapping_release(held[1]);
+    return good ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_VALUE;
+  }
+  *made = (struct copy){command_begin(&COPY, &place), target, source, bytes, {held[0], held[1]}};
   if (staged) {
     memcpy(made->staged, (const void *)(uintptr_t)source, bytes);
     made->source = (uint64_t)(uintptr_t)made->staged;
@@ -106,6 +118,7 @@ struct fill {
   uint64_t target;
   size_t pitch, row, height, element; /* bytes, but for the height in rows */
   uint32_t value;
+  struct mapping *held;
 };
 
 static CUresult do_fill(const struct command *command) {
@@ -126,13 +139,19 @@ static CUresult do_fill(const struct command *command) {
   return CUDA_SUCCESS;
 }
 
-static const struct command_kind FILL = {.type = CU_GRAPH_NODE_TYPE_MEMSET, .run = do_fill, .end = end};
+static void end_fill(struct command *command) {
+  mapping_release(((struct fill *)command)->held);
+  free(command);
+}
+
+static const struct command_kind FILL = {.type = CU_GRAPH_NODE_TYPE_MEMSET, .run = do_fill, .end = end_fill};
 
 /* `height` rows of `width` elements of 1, 2 or 4 bytes, `pitch` bytes apart. */
 static CUresult fill(struct way way, uint64_t target, size_t pitch, uint32_t value, size_t element, size_t width,
                      size_t height) {
   struct stream_place place;
   size_t row, last;
+  struct mapping *held = NULL;
   CHECK(stream_place(way.stream, way.own, &place));
   if (target % element || pitch % element) return CUDA_ERROR_INVALID_VALUE;
   if (!width || !height) return CUDA_SUCCESS;
@@ -140,12 +159,15 @@ static CUresult fill(struct way way, uint64_t target, size_t pitch, uint32_t val
       __builtin_mul_overflow(height - 1, pitch, &last) || last + row < last)
     return CUDA_ERROR_INVALID_VALUE;
   allocations_read();
-  bool good = allocation_with(target, last + row);
+  bool good = allocation_hold(target, last + row, &held);
   allocations_release();
   if (!good) return CUDA_ERROR_INVALID_VALUE;
   struct fill *made = malloc(sizeof *made);
-  if (!made) return CUDA_ERROR_OUT_OF_MEMORY;
-  *made = (struct fill){command_begin(&FILL, &place), target, pitch, row, height, element, value};
+  if (!made) {
+    mapping_release(held);
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  }
+  *made = (struct fill){command_begin(&FILL, &place), target, pitch, row, height, element, value, held};
   return submit(&place, way.waits, &made->command);
 }
 

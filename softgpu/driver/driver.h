@@ -49,8 +49,12 @@ CUresult context_result(CUcontext context, unsigned long long id); /* success fo
 
 unsigned context_count(void); /* living ones */
 
-/* memory.c: give back all that a context has. */
-void memory_end(CUcontext context);
+/* context.c: the contexts whose memory one has been given access to. */
+enum { MOST_PEERS = 64 };
+size_t context_peers(CUcontext context, CUcontext peers[MOST_PEERS]);
+
+/* peer.c */
+bool devices_are_peers(CUdevice first, CUdevice second);
 
 /* log.c: a line on standard error. */
 __attribute__((format(printf, 1, 2))) void complain(const char *format, ...);

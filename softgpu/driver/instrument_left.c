@@ -6,33 +6,51 @@
 #include "handles.h"
 #include "instrument_settings.h"
 
-enum { KINDS_OF_MEMORY = REGISTERED + 1, MOST = 1 + HANDLE_KINDS + 2 * KINDS_OF_MEMORY };
+enum memory { DEVICE_MEMORY, HOST_MEMORY, REGISTERED_MEMORY, MEMORIES };
+enum { MOST = 1 + HANDLE_KINDS + 2 * MEMORIES };
 
-struct kind_left {
+struct left {
   const char *name;
   uint64_t count;
 };
 
-static unsigned count_all(struct kind_left *left) {
-  static const char *const memory[KINDS_OF_MEMORY][2] = {
-      [ON_DEVICE] = {"device allocations", "bytes of device allocations"},
-      [PINNED] = {"host allocations", "bytes of host allocations"},
-      [REGISTERED] = {"registered host ranges", "bytes of registered host ranges"},
+struct total {
+  uint64_t count, bytes;
+};
+
+static void add_up(const struct allocation *allocation, void *given) {
+  if (allocation->kind == MODULE) return; /* it goes with the module */
+  enum memory which = on_device(allocation)            ? DEVICE_MEMORY
+                      : allocation->kind == REGISTERED ? REGISTERED_MEMORY
+                                                       : HOST_MEMORY;
+  struct total *total = &((struct total *)given)[which];
+  total->count++;
+  total->bytes += allocation->size;
+}
+
+static unsigned count_all(struct left *left) {
+  static const char *const names[MEMORIES][2] = {
+      [DEVICE_MEMORY] = {"device allocations", "bytes of device allocations"},
+      [HOST_MEMORY] = {"host allocations", "bytes of host allocations"},
+      [REGISTERED_MEMORY] = {"registered ranges", "bytes of registered ranges"},
   };
+  struct total totals[MEMORIES] = {{0}};
   unsigned n = 0;
-  left[n++] = (struct kind_left){"contexts", context_count()};
-  for (enum handle kind = 0; kind < HANDLE_KINDS; kind++)
-    left[n++] = (struct kind_left){handle_names[kind], handle_count(kind)};
-  for (int kind = 0; kind < KINDS_OF_MEMORY; kind++) {
-    uint64_t bytes, count = allocations_total((enum kind)kind, &bytes);
-    left[n++] = (struct kind_left){memory[kind][0], count};
-    left[n++] = (struct kind_left){memory[kind][1], bytes};
+  allocations_read();
+  allocations_walk(add_up, totals);
+  allocations_release();
+  left[n++] = (struct left){"contexts", context_count()};
+  for (int kind = 0; kind < HANDLE_KINDS; kind++)
+    left[n++] = (struct left){handle_names[kind], handle_count((enum handle)kind)};
+  for (int which = 0; which < MEMORIES; which++) {
+    left[n++] = (struct left){names[which][0], totals[which].count};
+    left[n++] = (struct left){names[which][1], totals[which].bytes};
   }
   return n;
 }
 
 __attribute__((destructor)) static void end(void) {
-  struct kind_left left[MOST];
+  struct left left[MOST];
   struct line line;
   if (!instrument_on || !instrument_settings()->left || ready() != CUDA_SUCCESS) return;
   unsigned count = count_all(left);
@@ -41,11 +59,11 @@ __attribute__((destructor)) static void end(void) {
       if (left[n].count) complain("left at exit: %s: %llu", left[n].name, (unsigned long long)left[n].count);
     return;
   }
-  FILE *to = log_begin(&line);
+  FILE *to = line_begin(&line);
   if (!to) return;
   fputs("{\"left\": {", to);
   for (unsigned n = 0; n < count; n++)
     fprintf(to, "%s\"%s\": %llu", n ? ", " : "", left[n].name, (unsigned long long)left[n].count);
   fputs("}}\n", to);
-  log_end(&line);
+  line_end(&line);
 }

@@ -18,7 +18,7 @@ static int file = -1; /* of the process `owner` */
 static pid_t owner;
 static bool failed; /* and said so */
 
-void log_text(FILE *to, const char *text, size_t most) {
+void line_text(FILE *to, const char *text, size_t most) {
   fputc('"', to);
   for (size_t n = 0; text[n] && n < most; n++) {
     unsigned char byte = (unsigned char)text[n];
@@ -32,7 +32,7 @@ void log_text(FILE *to, const char *text, size_t most) {
   fputc('"', to);
 }
 
-FILE *log_begin(struct line *line) { return line->file = open_memstream(&line->text, &line->size); }
+FILE *line_begin(struct line *line) { return line->file = open_memstream(&line->text, &line->size); }
 
 static bool write_all(const char *text, size_t size) {
   for (size_t done = 0; done < size;) {
@@ -50,9 +50,9 @@ static bool write_head(void) {
   ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
   struct timespec now;
   clock_gettime(CLOCK_REALTIME, &now);
-  if (!log_begin(&line)) return false;
+  if (!line_begin(&line)) return false;
   fprintf(line.file, "{\"process\": %d, \"program\": ", (int)owner);
-  log_text(line.file, length > 0 ? program : "", sizeof program);
+  line_text(line.file, length > 0 ? program : "", sizeof program);
   fprintf(line.file, ", \"start_ns\": %llu, \"unix_ns\": %llu}\n", (unsigned long long)instrument_now(),
           (unsigned long long)now.tv_sec * 1000000000u + (unsigned long long)now.tv_nsec);
   bool good = !fclose(line.file) && write_all(line.text, line.size);
@@ -77,7 +77,7 @@ static bool open_file(void) {
   return false;
 }
 
-void log_end(struct line *line) {
+void line_end(struct line *line) {
   bool whole = !fclose(line->file);
   pthread_mutex_lock(&lock);
   if (whole && open_file() && !write_all(line->text, line->size) && !failed) {
@@ -103,7 +103,7 @@ static void log_value(FILE *to, const struct value *value) {
     case REAL: fprintf(to, "\"%.9g\"", value->real); break; /* not all of them are numbers in JSON */
     case TEXT:
       if (value->address)
-        log_text(to, value->address, MOST_TEXT);
+        line_text(to, value->address, MOST_TEXT);
       else
         fputs("null", to);
       break;
@@ -130,7 +130,7 @@ void log_call(const struct looked_at *call, const struct value *values, CUresult
   const struct function *function = call->function;
   struct line line;
   struct value found;
-  FILE *to = log_begin(&line);
+  FILE *to = line_begin(&line);
   if (!to) return;
   fprintf(to, "{\"call\": \"%s\", \"arguments\": {", function->symbol);
   for (unsigned n = 0; n < function->count; n++) {
@@ -147,7 +147,7 @@ void log_call(const struct looked_at *call, const struct value *values, CUresult
   if (!call->made) fputs("\"made\": false, ", to);
   fprintf(to, "\"thread\": %u, \"system_thread\": %d, \"start_ns\": %llu, \"duration_ns\": %llu}\n", instrument_thread(),
           (int)gettid(), (unsigned long long)call->start, (unsigned long long)(end - call->start));
-  log_end(&line);
+  line_end(&line);
 }
 
 static void log_ranges(FILE *to, const char *name, const struct sg_ranges *ranges) {
@@ -164,10 +164,10 @@ static void log_ranges(FILE *to, const char *name, const struct sg_ranges *range
 
 void instrument_launch(const struct launched *launch, const struct sg_result *result) {
   struct line line;
-  FILE *to = log_begin(&line);
+  FILE *to = line_begin(&line);
   if (!to) return;
   fputs("{\"launch\": ", to);
-  log_text(to, launch->kernel, SIZE_MAX);
+  line_text(to, launch->kernel, SIZE_MAX);
   fprintf(to, ", \"device\": %d, \"grid\": [%u, %u, %u], \"block\": [%u, %u, %u], \"shared\": %u, \"outcome\": %d, "
           "\"duration_ns\": %llu", launch->device, launch->grid[0], launch->grid[1], launch->grid[2], launch->block[0],
           launch->block[1], launch->block[2], launch->shared, result->status, (unsigned long long)result->nanoseconds);
@@ -175,5 +175,5 @@ void instrument_launch(const struct launched *launch, const struct sg_result *re
   log_ranges(to, "written", &result->written);
   log_ranges(to, "atomic", &result->atomic);
   fputs("}\n", to);
-  log_end(&line);
+  line_end(&line);
 }

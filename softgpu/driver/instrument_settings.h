@@ -37,15 +37,15 @@ bool instrument_loading(void);
 
 uint64_t instrument_now(void); /* nanoseconds, CLOCK_MONOTONIC */
 
-/* A line of the log: a text that `log_begin` opens and `log_end` writes at once. NULL: no memory. */
+/* A line of the log: a text that `line_begin` opens and `line_end` writes at once. NULL: no memory. */
 struct line {
   FILE *file;
   char *text;
   size_t size;
 };
-FILE *log_begin(struct line *line);
-void log_end(struct line *line);
-void log_text(FILE *file, const char *text, size_t most); /* as JSON, of a long one the first `most` bytes */
+FILE *line_begin(struct line *line);
+void line_end(struct line *line);
+void line_text(FILE *file, const char *text, size_t most); /* as JSON, of a long one the first `most` bytes */
 
 void log_call(const struct looked_at *call, const struct value *values, CUresult result, uint64_t end);
 

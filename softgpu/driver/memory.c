@@ -1,12 +1,17 @@
 /* Memory of devices and pinned memory of the host. */
+#include "memory.h"
+
 #include <stdlib.h>
 #include <sys/mman.h>
 
 #include "allocations.h"
 #include "arena.h"
 #include "driver.h"
+#include "mapping.h"
 #include "share.h"
+#include "softgpu_engine.h"
 #include "space.h"
+#include "view.h"
 #include "work.h"
 
 static const unsigned HOST_FLAGS = CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED;
@@ -28,11 +33,18 @@ static CUresult add(const struct allocation *allocation) {
   return added ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-/* What an allocation has, once nobody can find it any more: work that did is done first. */
+/* What an allocation has, once nobody can find it any more. */
+static void give_back(const struct allocation *allocation) {
+  if (allocation->block) arena_give(allocation->device, allocation->block);
+  if (!allocation->mapping) return;
+  views_forget();
+  mapping_release(allocation->mapping);
+}
+
+/* The same after the work that could still find it. */
 static void let_go(const struct allocation *allocation) {
   work_wait(allocation->context);
-  if (allocation->kind == ON_DEVICE) arena_give(allocation->device, allocation->block);
-  if (allocation->kind == PINNED) munmap((void *)(uintptr_t)allocation->start, allocation->size);
+  give_back(allocation);
 }
 
 /* Take away an allocation of some kind that begins at an address. */
@@ -60,21 +72,42 @@ void memory_end(CUcontext context) {
     if (still) let_go(&removed);
   }
   free(starts);
+  views_forget(); /* another context may get its handle */
 }
 
 /* Devices. */
+
+static CUresult take(struct allocation *made, uint64_t *address) {
+  CHECK(arena_take(made->device, made->size, &made->block, &made->start));
+  CUresult result = add(made);
+  if (result == CUDA_SUCCESS)
+    *address = made->start;
+  else
+    arena_give(made->device, made->block);
+  return result;
+}
 
 EXPORTED CUresult cuMemAlloc_v2(CUdeviceptr *pointer, size_t bytes) {
   struct allocation made = {.size = bytes, .kind = ON_DEVICE};
   CHECK(here_of(&made));
   if (!pointer || !bytes) return CUDA_ERROR_INVALID_VALUE;
-  CHECK(arena_take(made.device, bytes, &made.block, &made.start));
-  CUresult result = add(&made);
-  if (result == CUDA_SUCCESS)
-    *pointer = made.start;
-  else
-    arena_give(made.device, made.block);
-  return result;
+  uint64_t address;
+  CHECK(take(&made, &address));
+  *pointer = address;
+  return CUDA_SUCCESS;
+}
+
+CUresult variable_make(CUcontext context, CUdevice device, uint64_t bytes, uint32_t limits, uint64_t *address) {
+  struct allocation made = {.size = bytes, .kind = MODULE, .context = context, .device = device, .limits = limits};
+  return take(&made, address);
+}
+
+void variable_end(uint64_t address) {
+  struct allocation removed;
+  allocations_write();
+  bool still = allocation_remove(address, &removed);
+  allocations_release();
+  if (still) give_back(&removed);
 }
 
 /* Rows begin at multiples of the grain, which suits every element size that may be named. */
@@ -124,11 +157,13 @@ EXPORTED CUresult cuMemHostAlloc(void **pointer, size_t bytes, unsigned int flag
   void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;
   made.start = (uint64_t)(uintptr_t)memory;
+  made.mapping = mapping_make(memory, bytes, NULL);
+  if (!made.mapping) return CUDA_ERROR_OUT_OF_MEMORY;
   CUresult result = add(&made);
   if (result == CUDA_SUCCESS)
     *pointer = memory;
   else
-    munmap(memory, bytes);
+    mapping_release(made.mapping);
   return result;
 }
 
@@ -144,6 +179,7 @@ EXPORTED CUresult cuMemHostRegister_v2(void *pointer, size_t bytes, unsigned int
       .start = (uint64_t)(uintptr_t)pointer, .size = bytes, .kind = REGISTERED, .flags = flags};
   CHECK(here_of(&made));
   if (!pointer || !bytes || made.start + bytes < made.start || flags & ~REGISTER_FLAGS) return CUDA_ERROR_INVALID_VALUE;
+  if (flags & CU_MEMHOSTREGISTER_READ_ONLY) made.limits = SG_READ_ONLY;
   allocations_write();
   bool added = allocation_add(&made);
   allocations_release();
@@ -161,7 +197,7 @@ static CUresult host_with(void *pointer, const struct allocation **found) {
   CHECK(ready());
   allocations_read();
   *found = allocation_with((uint64_t)(uintptr_t)pointer, 1);
-  if (*found && (*found)->kind != ON_DEVICE) return CUDA_SUCCESS;
+  if (*found && ((*found)->kind == PINNED || (*found)->kind == REGISTERED)) return CUDA_SUCCESS;
   allocations_release();
   return CUDA_ERROR_INVALID_VALUE;
 }

@@ -9,11 +9,11 @@ static CUresult attribute(void *data, CUpointer_attribute which, CUdeviceptr poi
   switch (which) {
     case CU_POINTER_ATTRIBUTE_CONTEXT: *(CUcontext *)data = found ? found->context : NULL; break;
     case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
-      *(unsigned *)data = found && found->kind == ON_DEVICE ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST;
+      *(unsigned *)data = found && on_device(found) ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST;
       break;
     case CU_POINTER_ATTRIBUTE_DEVICE_POINTER: *(CUdeviceptr *)data = pointer; break;
     case CU_POINTER_ATTRIBUTE_HOST_POINTER:
-      if (found && found->kind == ON_DEVICE) return CUDA_ERROR_INVALID_VALUE;
+      if (found && on_device(found)) return CUDA_ERROR_INVALID_VALUE;
       *(void **)data = (void *)(uintptr_t)pointer;
       break;
     case CU_POINTER_ATTRIBUTE_BUFFER_ID: *(unsigned long long *)data = found ? found->id : 0; break;

@@ -13,9 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "client.h"
 #include "driver.h"
 
 enum { SLOTS = 256, NAME = 64 };
@@ -51,30 +51,6 @@ static bool somebody_has(off_t byte) {
   return fcntl(file, F_GETLK, &range) || range.l_type != F_UNLCK;
 }
 
-static bool folder_path(char *path, size_t size) {
-  const char *runtime = getenv("XDG_RUNTIME_DIR");
-  const char *temporary = getenv("TMPDIR");
-  int length = runtime && *runtime == '/'
-                   ? snprintf(path, size, "%s/tessera", runtime)
-                   : snprintf(path, size, "%s/tessera-%u", temporary && *temporary == '/' ? temporary : "/tmp",
-                              (unsigned)geteuid());
-  return length > 0 && (size_t)length < size;
-}
-
-/* The user's own folder, which nobody else can write. */
-static bool own_folder(const char *path) {
-  struct stat found;
-  if (mkdir(path, 0700) && errno != EEXIST) {
-    complain("the folder %.200s of shared machines cannot be made: %s", path, strerror(errno));
-    return false;
-  }
-  if (lstat(path, &found) || !S_ISDIR(found.st_mode) || found.st_uid != geteuid() || found.st_mode & 022) {
-    complain("the folder %.200s of shared machines must be yours, and writable by nobody else", path);
-    return false;
-  }
-  return true;
-}
-
 static bool good_name(const char *name) {
   size_t length = strlen(name);
   return length <= NAME && strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-") == length &&
@@ -82,12 +58,16 @@ static bool good_name(const char *name) {
 }
 
 static bool open_file(const char *name) {
-  char folder[512], path[640];
+  char folder[SG_PATH_BYTES], path[SG_PATH_BYTES + NAME + 16];
+  struct sg_failure failure;
   if (!good_name(name)) {
     complain("SOFTGPU_MACHINE=%.80s must be up to %d letters, digits, '_', '.', '-'", name, NAME);
     return false;
   }
-  if (!folder_path(folder, sizeof folder) || !own_folder(folder)) return false;
+  if (sg_runtime_folder(folder, &failure)) {
+    complain("the machine %s cannot be shared: %s", name, failure.text);
+    return false;
+  }
   snprintf(path, sizeof path, "%s/softgpu-%s", folder, name);
   file = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (file < 0 || !file_lock(F_WRLCK, 0, true) || ftruncate(file, sizeof *state)) {

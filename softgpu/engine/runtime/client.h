@@ -64,4 +64,8 @@ const char *sg_target_level(void);
 
 #pragma GCC visibility pop
 
+/* For the software driver, which this is compiled into: the folder of sockets and locks, made if it does not exist. 0, or
+ * -1 with the reason in `failure`. */
+int sg_runtime_folder(char folder[SG_PATH_BYTES], struct sg_failure *failure);
+
 #endif

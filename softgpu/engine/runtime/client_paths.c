@@ -69,10 +69,11 @@ static void find_info(void) {
     return;
   }
   *strrchr(folder, '/') = 0;
-  if (path_of(path, "%s/engine-info", folder) || read_info(path)) {
+  if (path_of(path, "%s/engine-info", folder) || read_info(path) || !realpath(path, folder)) {
     sg_say(&info_failure, "%s is missing or damaged: build Tessera again", path);
     return;
   }
+  *strrchr(folder, '/') = 0; /* of the file itself: builds for tests have a link to it */
   if (path_of(path, "%s/../..", folder) || !realpath(path, info.root))
     info.root[0] = 0;
   /* A package that was built elsewhere: the interpreter of the installation that it is in now. */
@@ -113,9 +114,8 @@ int sg_cache_folder(char folder[SG_PATH_BYTES], struct sg_failure *failure) {
   return made;
 }
 
-int sg_service_paths(const char *version, struct sg_service_paths *paths, struct sg_failure *failure) {
+int sg_runtime_folder(char folder[SG_PATH_BYTES], struct sg_failure *failure) {
   const char *base = absolute("XDG_RUNTIME_DIR"), *temporary = absolute("TMPDIR");
-  char folder[SG_PATH_BYTES];
   int made;
   if (base && !access(base, W_OK | X_OK))
     made = path_of(folder, "%s/tessera", base);
@@ -130,7 +130,14 @@ int sg_service_paths(const char *version, struct sg_service_paths *paths, struct
     sg_say(failure, "%s must be a folder of this user that nobody else can write to", folder);
     return -1;
   }
-  made = path_of(paths->socket, "%s/softgpu-%.16s.sock", folder, version) |
+  return 0;
+}
+
+int sg_service_paths(const char *version, struct sg_service_paths *paths, struct sg_failure *failure) {
+  char folder[SG_PATH_BYTES];
+  if (sg_runtime_folder(folder, failure))
+    return -1;
+  const int made = path_of(paths->socket, "%s/softgpu-%.16s.sock", folder, version) |
          path_of(paths->log, "%s/softgpu-%.16s.log", folder, version) |
          path_of(paths->turn, "%s/softgpu-%.16s.starting", folder, version);
   if (made || strlen(paths->socket) >= sizeof((struct sockaddr_un *)0)->sun_path) {

@@ -126,4 +126,4 @@ def test_machines_that_cannot_be(machine: type[Process], name: str, devices: str
 def test_a_folder_that_others_may_write(machine: type[Process], tmp_path: Path) -> None:
     (tmp_path / "tessera").mkdir()
     (tmp_path / "tessera").chmod(0o777)
-    assert "must be yours, and writable by nobody else" in machine().end()
+    assert "must be a folder of this user that nobody else can write to" in machine().end()

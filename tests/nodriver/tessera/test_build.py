@@ -204,7 +204,7 @@ def test_only_what_uses_the_run_time_needs_a_c_compiler(monkeypatch: pytest.Monk
     for run, expected in (
         (lambda: tasks.test(["ptxparse"], False, 1), ["install", "ptxparse"]),
         (lambda: tasks.test(["engine"], False, 1), ["install", "run-time", "engine"]),
-        (lambda: tasks.test(["driver"], False, 1), ["install", "driver", "driver"]),
+        (lambda: tasks.test(["driver"], False, 1), ["install", "run-time", "driver", "driver"]),
         (lambda: tasks.bench("parse", [], False), ["install", "benchmark"]),
         (lambda: tasks.bench("engine", [], False), ["install", "run-time", "benchmark"]),
         (tasks.build, ["install", "run-time", "driver", "wheel"]),
