@@ -43,7 +43,7 @@ DEVICES = EnvironmentVariable(
 DRIVER_VERSION = EnvironmentVariable(
     "SOFTGPU_DRIVER_VERSION",
     "that of its headers, 13000",
-    "The version of CUDA that the software driver reports, as in 12040 for 12.4.",
+    "The version of CUDA that the software driver has, as in 12040 for 12.4; newer functions are not found.",
 )
 
 MACHINE = EnvironmentVariable(
@@ -52,5 +52,11 @@ MACHINE = EnvironmentVariable(
     "Name of a machine of software GPUs; processes that name the same one share its GPUs and their memory.",
 )
 
-VARIABLES: tuple[EnvironmentVariable, ...] = (MATERIAL, CACHE, PYTHON, DEVICES, DRIVER_VERSION, MACHINE)
+INSTRUMENT = EnvironmentVariable(
+    "SOFTGPU_INSTRUMENT",
+    "a driver as usual",
+    "File that says what the software driver logs and what goes wrong in it: see [instrument.md](instrument.md).",
+)
+
+VARIABLES: tuple[EnvironmentVariable, ...] = (MATERIAL, CACHE, PYTHON, DEVICES, DRIVER_VERSION, MACHINE, INSTRUMENT)
 """The table, in the order in which the documentation shows it."""

@@ -12,14 +12,19 @@
 #include <unistd.h>
 
 #include "driver.h"
+#include "instrument.h"
 #include "share.h"
 #include "space.h"
+
+enum { MOST_KEPT = 64 };
 
 struct arena {
   pthread_mutex_t lock;
   struct space space;
   uint8_t *base; /* NULL until the first block is taken */
   int file;
+  struct block *kept[MOST_KEPT]; /* given back last, if the instrument wants their addresses to come back at once */
+  unsigned kept_count;
 };
 
 static struct arena arenas[MOST_DEVICES];
@@ -49,13 +54,35 @@ static bool begin(struct arena *arena, uint64_t size) {
   return true;
 }
 
+/* Only so many of the kept blocks stay, those that were given back last. The lock is held. */
+static void keep_only(struct arena *arena, unsigned most) {
+  unsigned rest = arena->kept_count > most ? arena->kept_count - most : 0;
+  for (unsigned n = 0; n < rest; n++) space_give(&arena->space, arena->kept[n]);
+  memmove(arena->kept, arena->kept + rest, (arena->kept_count - rest) * sizeof *arena->kept);
+  arena->kept_count -= rest;
+}
+
+/* The lock is held. */
+static struct block *take(struct arena *arena, uint64_t size) {
+  for (unsigned n = arena->kept_count; n--;)
+    if (block_size(arena->kept[n]) == size) {
+      struct block *block = arena->kept[n];
+      memmove(arena->kept + n, arena->kept + n + 1, (--arena->kept_count - n) * sizeof *arena->kept);
+      return block;
+    }
+  struct block *block = space_take(&arena->space, size);
+  if (block || !arena->kept_count) return block;
+  keep_only(arena, 0);
+  return space_take(&arena->space, size);
+}
+
 CUresult arena_take(CUdevice device, uint64_t bytes, struct block **block, uint64_t *address) {
   pthread_once(&once, make_locks);
   struct arena *arena = &arenas[device];
   uint64_t size = device_at(device)->memory, rounded = (bytes + GRAIN - 1) / GRAIN * GRAIN;
   if (bytes > size || !share_take(device, rounded, size)) return CUDA_ERROR_OUT_OF_MEMORY;
   pthread_mutex_lock(&arena->lock);
-  *block = arena->base || begin(arena, size) ? space_take(&arena->space, rounded) : NULL;
+  *block = arena->base || begin(arena, size) ? take(arena, rounded) : NULL;
   pthread_mutex_unlock(&arena->lock);
   if (!*block) {
     share_give(device, rounded);
@@ -83,7 +110,12 @@ void arena_give(CUdevice device, struct block *block) {
   uint64_t size = block_size(block);
   clear(arena, block_offset(block), size);
   pthread_mutex_lock(&arena->lock);
-  space_give(&arena->space, block);
+  if (instrument_reuses()) {
+    keep_only(arena, MOST_KEPT - 1);
+    arena->kept[arena->kept_count++] = block;
+  } else {
+    space_give(&arena->space, block);
+  }
   pthread_mutex_unlock(&arena->lock);
   share_give(device, size);
 }

@@ -7,6 +7,7 @@
 
 #include "allocations.h"
 #include "driver.h"
+#include "freed.h"
 #include "memory.h"
 #include "stream.h"
 
@@ -38,6 +39,7 @@ static const size_t LIMITS[CU_LIMIT_MAX] = {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* all that follows, and all fields */
 static struct context *living;
 static unsigned long long last_id;
+static struct freed freed = FREED;
 static struct {
   struct context *context;
   unsigned retained, flags;
@@ -51,7 +53,7 @@ static pthread_key_t stack_key;
 static pthread_once_t stack_once = PTHREAD_ONCE_INIT;
 
 static void let_go(struct context *context) {
-  if (!--context->users) free(context);
+  if (!--context->users) object_free(&freed, context);
 }
 
 /* A thread ends: it holds no context any more. The thread's own variable is gone by now. */
@@ -157,10 +159,10 @@ CUresult context_result(CUcontext handle, unsigned long long id) {
 }
 
 static struct context *create(CUdevice device, unsigned flags, bool primary) {
-  struct context *context = calloc(1, sizeof *context);
+  struct context *context = object_make(&freed, sizeof *context);
   struct queue *legacy = context ? queue_make((CUcontext)context, true, true) : NULL;
   if (!legacy) {
-    free(context);
+    object_free(&freed, context);
     return NULL;
   }
   *context = (struct context){.next = living, .id = ++last_id, .device = device, .flags = flags, .users = 1,

@@ -5,6 +5,7 @@
 
 #include "command.h"
 #include "driver.h"
+#include "freed.h"
 #include "handles.h"
 
 static const unsigned FLAGS = CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING;
@@ -23,6 +24,7 @@ struct event {
   struct stamp *stamp;
 };
 
+static struct freed freed = FREED;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* `recorded` and `stamp` of all */
 
 static void let_go(struct stamp *stamp) {
@@ -44,10 +46,10 @@ EXPORTED CUresult cuEventCreate(CUevent *handle, unsigned int flags) {
   CHECK(current(&here));
   if (flags & CU_EVENT_INTERPROCESS) return CUDA_ERROR_NOT_SUPPORTED;
   if (!handle || flags & ~FLAGS) return CUDA_ERROR_INVALID_VALUE;
-  struct event *event = calloc(1, sizeof *event);
+  struct event *event = object_make(&freed, sizeof *event);
   if (event) *event = (struct event){.context = here.context, .context_id = here.id, .flags = flags};
   if (!event || !handle_add(EVENT, event)) {
-    free(event);
+    object_free(&freed, event);
     return CUDA_ERROR_OUT_OF_MEMORY;
   }
   *handle = (CUevent)event;
@@ -58,7 +60,7 @@ static void end(void *given) {
   struct event *event = given;
   if (event->recorded) operation_release(event->recorded);
   let_go(event->stamp);
-  free(event);
+  object_free(&freed, event);
 }
 
 EXPORTED CUresult cuEventDestroy_v2(CUevent handle) {

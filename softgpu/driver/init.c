@@ -2,7 +2,6 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "driver.h"
 #include "instrument.h"
@@ -11,28 +10,29 @@
 enum { VERSION = 13000 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static _Atomic pid_t initialised; /* the process in which cuInit has succeeded: children of a fork must not go on */
+static _Atomic enum { NOT_YET, INITIALISED, FORKED } state; /* children of a fork must not go on */
 
 static _Thread_local bool inside; /* a function of the program that a stream has called */
 
 CUresult ready(void) {
   if (inside) return CUDA_ERROR_NOT_PERMITTED; /* it might wait for itself */
-  return initialised == getpid() ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED;
+  return state == INITIALISED ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED;
 }
 
 void set_inside(bool now) { inside = now; }
 
+static void forked(void) { state = FORKED; }
+
 EXPORTED CUresult cuInit(unsigned int flags) {
   if (flags) return CUDA_ERROR_INVALID_VALUE;
+  if (state == FORKED) return CUDA_ERROR_NOT_INITIALIZED; /* and the lock may be taken for ever */
   pthread_mutex_lock(&lock);
   CUresult result = CUDA_SUCCESS;
-  if (initialised && initialised != getpid())
-    result = CUDA_ERROR_NOT_INITIALIZED;
-  else if (!initialised && !(instrument_read() && machine_begin()))
-    result = CUDA_ERROR_NO_DEVICE;
-  if (result == CUDA_SUCCESS && !initialised) {
+  if (state == NOT_YET && !(instrument_read() && machine_begin())) result = CUDA_ERROR_NO_DEVICE;
+  if (state == NOT_YET && result == CUDA_SUCCESS) {
     instrument_load();
-    initialised = getpid();
+    pthread_atfork(NULL, NULL, forked);
+    state = INITIALISED;
   }
   pthread_mutex_unlock(&lock);
   return result;

@@ -42,7 +42,7 @@ struct looked_at {
 };
 
 /* Whether anything is instrumented: set before the program starts. */
-extern bool instrument_on;
+extern __attribute__((visibility("hidden"))) bool instrument_on;
 
 /* False: the call is not made, and gives `call->result`. */
 bool instrument_before(struct looked_at *call, const struct function *function);

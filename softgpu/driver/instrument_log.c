@@ -1,6 +1,7 @@
 /* The log: JSON lines in a file of each process. docs/schema/instrument.json. */
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,12 +61,16 @@ static bool write_head(void) {
   return good;
 }
 
+static void take_lock(void) { pthread_mutex_lock(&lock); }
+static void give_lock(void) { pthread_mutex_unlock(&lock); }
+
 /* The file of this process: after a fork the child has its own. The lock is held. */
 static bool open_file(void) {
   char path[4096];
   pid_t process = getpid();
   if (file >= 0 && owner == process) return true;
   if (file >= 0) close(file);
+  if (!owner) pthread_atfork(take_lock, give_lock, give_lock); /* no child finds it taken by a thread that it has not */
   owner = process;
   int length = snprintf(path, sizeof path, "%s.%d", instrument_settings()->log, (int)process);
   file = length > 0 && (size_t)length < sizeof path
@@ -96,11 +101,17 @@ static void log_bytes(FILE *to, const unsigned char *bytes, unsigned size) {
   fputc('"', to);
 }
 
+/* Not every one is a number in JSON. */
+static void log_real(FILE *to, double real) {
+  const char *quote = isfinite(real) ? "" : "\"";
+  fprintf(to, "%s%.9g%s", quote, real, quote);
+}
+
 static void log_value(FILE *to, const struct value *value) {
   switch (value->kind) {
     case UNSIGNED: fprintf(to, "%llu", (unsigned long long)value->number); break;
     case SIGNED: fprintf(to, "%lld", (long long)value->number); break;
-    case REAL: fprintf(to, "\"%.9g\"", value->real); break; /* not all of them are numbers in JSON */
+    case REAL: log_real(to, value->real); break;
     case TEXT:
       if (value->address)
         line_text(to, value->address, MOST_TEXT);

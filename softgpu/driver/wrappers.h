@@ -9,14 +9,22 @@
 
 #define EXPORTED __attribute__((visibility("default")))
 
-/* The body of one: straight to the driver's own function, unless calls are looked at. */
-#define GO_ON(number, own, ...)                                                                  \
-  do {                                                                                           \
-    if (__builtin_expect(!instrument_on, 1)) return own;                                         \
-    const struct value values_[] = {__VA_ARGS__};                                                 \
-    struct looked_at call_;                                                                      \
-    CUresult result_ = instrument_before(&call_, &instrumented[number]) ? own : call_.result;      \
-    return instrument_after(&call_, values_, result_);                                             \
+/* The body of one: straight to the driver's own function, unless calls are looked at. Two functions, so that the first has
+ * nothing on the stack. */
+#define GO_ON(own, looked)                              \
+  do {                                                  \
+    if (__builtin_expect(!instrument_on, 1)) return own; \
+    return looked;                                      \
+  } while (0)
+
+#define LOOKED_AT static __attribute__((noinline, cold))
+
+#define LOOK(number, own, ...)                                                                \
+  do {                                                                                        \
+    const struct value values_[] = {__VA_ARGS__};                                             \
+    struct looked_at call_;                                                                   \
+    CUresult result_ = instrument_before(&call_, &instrumented[number]) ? own : call_.result; \
+    return instrument_after(&call_, values_, result_);                                        \
   } while (0)
 
 #define NO_VALUE {0}

@@ -43,11 +43,13 @@ def wrappers() -> str:
         given = parameters(function)
         listed = ", ".join([f'"{name}"' for _, name in given]) or "0"
         table.append(f'{{"{function.symbol}", "{function.name}", (const char *const[]){{{listed}}}, {len(given)}}},')
-        own = f"{OWN}{function.symbol}({', '.join([name for _, name in given])})"
+        names = f"({', '.join([name for _, name in given])})"
+        own, looked = [before + function.symbol for before in (OWN, "looked_")]
         values = ", ".join([_value(kind, name) for kind, name in given]) or "NO_VALUE"
         bodies += [
-            f"CUresult {OWN}{function.symbol}({function.parameters});",
-            f"EXPORTED CUresult {function.symbol}({function.parameters}) {{ GO_ON({number}, {own}, {values}); }}",
+            f"CUresult {own}({function.parameters});",
+            f"LOOKED_AT CUresult {looked}({function.parameters}) {{ LOOK({number}, {own}{names}, {values}); }}",
+            f"EXPORTED CUresult {function.symbol}({function.parameters}) {{ GO_ON({own}{names}, {looked}{names}); }}",
         ]
     lines = ['#include "wrappers.h"', "const struct function instrumented[] = {", *table, "};",
              f"const unsigned instrumented_count = {len(table)};", *bodies]

@@ -1,0 +1,33 @@
+"""C programs, linked with the software driver as any program is with a driver, alone or with the compiler's sanitizers."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from tessera.environment import DEVICES
+from tools import driver, native
+from tools.venv import PYTHON
+
+FOLDER = Path(__file__).resolve().parent / "c"
+SECONDS = 120
+
+
+def build_program(name: str, kind: str, folder: Path, extra: Sequence[str | Path] = ()) -> Path:
+    """The program of a file of ``c/``, made in a folder; ``kind``: of sanitizers, or empty."""
+    library = driver.build(PYTHON, kind)
+    program = folder / name
+    command = [native.compiler(), *native.FLAGS, *native.sanitizer_flags(kind), "-O0", f"-I{driver.headers(PYTHON)}",
+               *extra, FOLDER / f"{name}.c", "-o", program, library, f"-Wl,-rpath,{library.parent}"]
+    made = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert made.returncode == 0, made.stderr
+    return program
+
+
+def run_program(program: Path, variables: Mapping[str, str] | None = None, arguments: Sequence[str] = (),
+                seconds: float = SECONDS) -> subprocess.CompletedProcess[str]:
+    """Run it on two devices."""
+    return subprocess.run([program, *arguments], capture_output=True, text=True, check=False, timeout=seconds,
+                          env={**os.environ, DEVICES.name: "A100-80G,L40S", **(variables or {})})
