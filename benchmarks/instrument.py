@@ -51,7 +51,8 @@ def instruments(folder: Path) -> dict[str, Instrument]:
 def nanoseconds(program: Path, calls: int, variables: dict[str, str]) -> float:
     """Of a call."""
     environment = {**os.environ, **variables}
-    return float(subprocess.run([program, str(calls)], env=environment, capture_output=True, text=True, check=True).stdout)
+    done = subprocess.run([program, str(calls)], env=environment, capture_output=True, text=True, check=True)
+    return float(done.stdout)
 
 
 def main() -> int:

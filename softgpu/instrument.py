@@ -124,7 +124,7 @@ class Instrument:
         return "".join([f"{line}\n" for line in [*lines, *[rule.line() for rule in self.rules]]])
 
     def write(self, path: Path) -> None:
-        """Write the file that ``SOFTGPU_INSTRUMENT`` is to name. Raises InstrumentError."""
+        """Write the file that the variable is to name. Raises InstrumentError."""
         path.write_text(self.text(), encoding="utf-8")
 
     @contextmanager

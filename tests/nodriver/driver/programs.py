@@ -1,4 +1,4 @@
-"""C programs, linked with the software driver as any program is with a driver, alone or with the compiler's sanitizers."""
+"""C programs, linked with the software driver as any program is with a driver, also with the compiler's sanitizers."""
 
 from __future__ import annotations
 

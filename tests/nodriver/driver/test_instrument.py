@@ -163,7 +163,8 @@ def look(name, version=13000, flags=0):
                if ctypes.cast(getattr(cuda, s), c_void_p).value == found.value]
     return [symbols[0] if symbols else bool(found.value), status.value]
 show([value("cuDriverGetVersion", c_int), look(b"cuCtxCreate"), look(b"cuGreenCtxCreate"),
-      look(b"cuMemcpyHtoD", 13000, 2), look(b"cuGreenCtxCreate", 11000), look(b"cuNoSuch"), hasattr(cuda, "cuGreenCtxCreate")])
+      look(b"cuMemcpyHtoD", 13000, 2), look(b"cuGreenCtxCreate", 11000), look(b"cuNoSuch"),
+      hasattr(cuda, "cuGreenCtxCreate")])
 """
 
 
