@@ -52,11 +52,18 @@ MACHINE = EnvironmentVariable(
     "Name of a machine of software GPUs; processes that name the same one share its GPUs and their memory.",
 )
 
+ROUNDING = EnvironmentVariable(
+    "SOFTGPU_ROUNDING",
+    "0",
+    "1: approximate functions and tensor cores of cards from capability 8.9 on round otherwise than those of older cards.",
+)
+
 INSTRUMENT = EnvironmentVariable(
     "SOFTGPU_INSTRUMENT",
     "a driver as usual",
     "File that says what the software driver logs and what goes wrong in it: see [instrument.md](instrument.md).",
 )
 
-VARIABLES: tuple[EnvironmentVariable, ...] = (MATERIAL, CACHE, PYTHON, DEVICES, DRIVER_VERSION, MACHINE, INSTRUMENT)
+VARIABLES: tuple[EnvironmentVariable, ...] = (
+    MATERIAL, CACHE, PYTHON, DEVICES, DRIVER_VERSION, MACHINE, ROUNDING, INSTRUMENT)
 """The table, in the order in which the documentation shows it."""

@@ -41,8 +41,9 @@ def build(python: Path, kind: str = "") -> Path:
         "They are made from tessera/driver_api/functions.tsv, tessera/cards.toml and cuda.h.")
     folder = BUILD / "native" / kind.replace(",", "-") if kind else LIBRARY.parent
     title = "compile the driver" + (f" ({kind})" if kind else "")
-    extra = (f"-I{include}", f"-I{SOURCES}", f"-I{made}", f"-I{native.SOURCES}", "-ldl",
-             f"-Wl,--version-script={EXPORTS}", "-Wl,-z,nodelete")  # its threads may outlive a dlclose
+    extra = (f"-I{include}", f"-I{SOURCES}", f"-I{made}", f"-I{native.SOURCES}", "-ldl", f"-Wl,--version-script={EXPORTS}",
+             "-Wl,-Bsymbolic-functions",  # its functions call each other, whatever stands between it and the program
+             "-Wl,-z,nodelete")  # its threads may outlive a dlclose
     library = native.linked(folder / LIBRARY.name, title, inputs(), kind, extra,
                             "The driver is C11 with glibc on x86-64.")
     if kind:

@@ -35,7 +35,7 @@ const struct allocation *allocation_with(uint64_t address, uint64_t size) {
 }
 
 bool on_device(const struct allocation *allocation) {
-  return allocation->kind == ON_DEVICE || allocation->kind == MODULE;
+  return allocation->kind == ON_DEVICE || allocation->kind == VARIABLE;
 }
 
 bool allocation_hold(uint64_t address, uint64_t size, struct mapping **held) {

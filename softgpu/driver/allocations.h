@@ -12,7 +12,7 @@ struct mapping;
 
 enum kind {
   ON_DEVICE, /* of cuMemAlloc */
-  MODULE,    /* of a device: variables of a module */
+  VARIABLE,  /* of a device: one of a module */
   PINNED,
   REGISTERED,
 };

@@ -9,6 +9,7 @@
 #include "driver.h"
 #include "freed.h"
 #include "memory.h"
+#include "module.h"
 #include "stream.h"
 
 enum { DEEPEST = 4096, LOWEST_PRIORITY = 0, HIGHEST_PRIORITY = -5, API_VERSION = 3020 };
@@ -203,6 +204,7 @@ static void finish(struct context *context) {
   work_wait((CUcontext)context);
   streams_end((CUcontext)context);
   events_end((CUcontext)context);
+  modules_end((CUcontext)context);
   memory_end((CUcontext)context);
   queue_drop(context->legacy);
   pthread_mutex_lock(&lock);

@@ -26,6 +26,7 @@ struct device {
 bool machine_begin(void);
 const struct device *device_at(CUdevice ordinal); /* NULL for a number that no device has */
 int device_count(void);
+uint32_t device_rounding(CUdevice ordinal); /* of approximate functions and tensor cores: how the engine is to do it */
 
 /* init.c */
 CUresult ready(void); /* CUDA_SUCCESS once cuInit has succeeded in this process */
@@ -58,6 +59,7 @@ bool devices_are_peers(CUdevice first, CUdevice second);
 
 /* log.c: a line on standard error. */
 __attribute__((format(printf, 1, 2))) void complain(const char *format, ...);
+double milliseconds_now(void); /* of a clock that only goes forward */
 
 /* Leave a function with what another one returned, unless that succeeded. */
 #define CHECK(call)                             \

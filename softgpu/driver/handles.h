@@ -7,10 +7,15 @@
 
 #include "api.h"
 
-/* Each kind, and what more than one of them is called. */
-#define HANDLES(KIND)    \
-  KIND(STREAM, "streams") \
-  KIND(EVENT, "events")
+/* Each kind, and what more than one of them is called; NULL for what programs cannot give back. */
+#define HANDLES(KIND)         \
+  KIND(STREAM, "streams")     \
+  KIND(EVENT, "events")       \
+  KIND(MODULE, "modules")     \
+  KIND(FUNCTION, NULL)        \
+  KIND(LIBRARY, "libraries")  \
+  KIND(KERNEL, NULL)          \
+  KIND(LINK, "links")
 
 #define HANDLE_KIND(kind, name) kind,
 enum handle { HANDLES(HANDLE_KIND) HANDLE_KINDS };

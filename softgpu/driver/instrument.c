@@ -35,13 +35,13 @@ uint64_t instrument_now(void) {
   return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-static bool concerns(const struct rule *rule, const struct function *function) {
+static bool concerns(const struct rule *rule, const struct exported *function) {
   return !strcmp(rule->function, function->name) || !strcmp(rule->function, function->symbol) ||
          !strcmp(rule->function, "*");
 }
 
 /* Count a call. True: it is one of those that the rule is for. */
-static bool meets(struct rule *rule, const struct function *function) {
+static bool meets(struct rule *rule, const struct exported *function) {
   if (!concerns(rule, function) || (rule->thread && rule->thread != instrument_thread())) return false;
   unsigned long long number = ++rule->calls;
   return rule->onwards ? number >= rule->first : number == rule->first;
@@ -52,8 +52,8 @@ static void wait_microseconds(uint64_t microseconds) {
   while (nanosleep(&left, &left)) continue; /* a signal came */
 }
 
-bool instrument_before(struct looked_at *call, const struct function *function) {
-  const struct settings *settings = instrument_settings();
+bool instrument_before(struct looked_at *call, const struct exported *function) {
+  const struct instrument *settings = instrument_settings();
   uint64_t late = 0;
   *call = (struct looked_at){.function = function, .made = true, .start = instrument_now()};
   instrument_thread();

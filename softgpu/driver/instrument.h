@@ -11,13 +11,13 @@
 
 /* Functions that programs call. */
 
-struct function {
+struct exported {
   const char *symbol, *name;     /* cuMemAlloc_v2, cuMemAlloc */
   const char *const *parameters; /* their names */
   unsigned count;
 };
 
-extern const struct function instrumented[]; /* made from functions.tsv */
+extern const struct exported instrumented[]; /* made from functions.tsv */
 extern const unsigned instrumented_count;
 
 enum value_kind { UNSIGNED, SIGNED, REAL, TEXT, ADDRESS, BYTES, INT_AT, UNSIGNED_AT, LONG_AT, FLOAT_AT, ADDRESS_AT };
@@ -35,7 +35,7 @@ struct value {
 
 /* A call that is looked at. */
 struct looked_at {
-  const struct function *function;
+  const struct exported *function;
   CUresult result; /* if it is not made */
   bool made;
   uint64_t start;
@@ -45,7 +45,7 @@ struct looked_at {
 extern __attribute__((visibility("hidden"))) bool instrument_on;
 
 /* False: the call is not made, and gives `call->result`. */
-bool instrument_before(struct looked_at *call, const struct function *function);
+bool instrument_before(struct looked_at *call, const struct exported *function);
 CUresult instrument_after(const struct looked_at *call, const struct value *values, CUresult result);
 
 /* Launches. */

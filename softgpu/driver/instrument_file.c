@@ -12,7 +12,7 @@
 static const char BLANKS[] = " \t\r\n";
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static struct settings settings;
+static struct instrument settings;
 static struct rule **last_rule = &settings.rules;
 
 /* The next word of a line, "" at its end. The line is cut there. */
@@ -144,10 +144,10 @@ static void read_file(void) {
   free(line);
   fclose(file);
   if (settings.good) return;
-  settings = (struct settings){.log = settings.log}; /* only cuInit fails, and nothing else is different */
+  settings = (struct instrument){.log = settings.log}; /* only cuInit fails, and nothing else is different */
 }
 
-const struct settings *instrument_settings(void) {
+const struct instrument *instrument_settings(void) {
   pthread_once(&once, read_file);
   return &settings;
 }

@@ -19,7 +19,7 @@ struct total {
 };
 
 static void add_up(const struct allocation *allocation, void *given) {
-  if (allocation->kind == MODULE) return; /* it goes with the module */
+  if (allocation->kind == VARIABLE) return; /* it goes with the module */
   enum memory which = on_device(allocation)            ? DEVICE_MEMORY
                       : allocation->kind == REGISTERED ? REGISTERED_MEMORY
                                                        : HOST_MEMORY;
@@ -41,7 +41,7 @@ static unsigned count_all(struct left *left) {
   allocations_release();
   left[n++] = (struct left){"contexts", context_count()};
   for (int kind = 0; kind < HANDLE_KINDS; kind++)
-    left[n++] = (struct left){handle_names[kind], handle_count((enum handle)kind)};
+    if (handle_names[kind]) left[n++] = (struct left){handle_names[kind], handle_count((enum handle)kind)};
   for (int which = 0; which < MEMORIES; which++) {
     left[n++] = (struct left){names[which][0], totals[which].count};
     left[n++] = (struct left){names[which][1], totals[which].bytes};

@@ -138,7 +138,7 @@ static bool answer(const struct value *value, struct value *found) {
 }
 
 void log_call(const struct looked_at *call, const struct value *values, CUresult result, uint64_t end) {
-  const struct function *function = call->function;
+  const struct exported *function = call->function;
   struct line line;
   struct value found;
   FILE *to = line_begin(&line);

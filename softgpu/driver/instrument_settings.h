@@ -19,7 +19,7 @@ struct rule {
 };
 
 /* Constant once the file has been read. */
-struct settings {
+struct instrument {
   const char *log; /* NULL: none */
   bool calls, accesses, left, reuse, loader, good;
   int version;
@@ -27,7 +27,7 @@ struct settings {
 };
 
 /* The file is read at the first call. */
-const struct settings *instrument_settings(void);
+const struct instrument *instrument_settings(void);
 
 /* The calling thread's number: they are numbered from 1 as they make their first calls. */
 unsigned instrument_thread(void);

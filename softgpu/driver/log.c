@@ -1,6 +1,7 @@
-/* What a person is told: lines on standard error, each written at once. */
+/* What a person is told: lines on standard error, each written at once; times to tell. */
 #include <stdarg.h>
 #include <stdio.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "driver.h"
@@ -24,4 +25,10 @@ void complain(const char *format, ...) {
 int refuse(const char *symbol, _Atomic unsigned *called) {
   if (!(*called)++) complain("%s is not supported by the software driver", symbol);
   return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+double milliseconds_now(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
 }

@@ -11,11 +11,18 @@ static const char DEFAULT[] = "A100-80G,L40S";
 
 static struct device devices[MOST_DEVICES];
 static int count;
+static bool rounding; /* whether cards differ in it */
 
 int device_count(void) { return count; }
 
 const struct device *device_at(CUdevice ordinal) {
   return ordinal >= 0 && ordinal < count ? &devices[ordinal] : NULL;
+}
+
+/* With SOFTGPU_ROUNDING=1 cards before capability 8.9 and those from it on differ in the last bits, as real ones do. */
+uint32_t device_rounding(CUdevice ordinal) {
+  const struct card *card = devices[ordinal].card;
+  return rounding && 10 * card->major + card->minor >= 89;
 }
 
 static const struct card *card_named(const char *name, size_t length) {
@@ -55,9 +62,19 @@ static bool parse(const char *text) {
   }
 }
 
+/* A variable that is 0, 1 or not there. */
+static bool flag(const char *name, bool *on) {
+  const char *text = getenv(name);
+  *on = text && !strcmp(text, "1");
+  if (!text || !*text || !strcmp(text, "0") || *on) return true;
+  complain("%s=%.40s is neither 0 nor 1", name, text);
+  return false;
+}
+
 bool machine_begin(void) {
   const char *text = getenv("SOFTGPU_DEVICES");
   count = 0;
+  if (!flag("SOFTGPU_ROUNDING", &rounding)) return false;
   if (text && *text == '@') {
     complain("SOFTGPU_DEVICES=%.100s: fleet files are not read by the driver; name cards", text);
     return false;

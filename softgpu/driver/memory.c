@@ -98,7 +98,7 @@ EXPORTED CUresult cuMemAlloc_v2(CUdeviceptr *pointer, size_t bytes) {
 }
 
 CUresult variable_make(CUcontext context, CUdevice device, uint64_t bytes, uint32_t limits, uint64_t *address) {
-  struct allocation made = {.size = bytes, .kind = MODULE, .context = context, .device = device, .limits = limits};
+  struct allocation made = {.size = bytes, .kind = VARIABLE, .context = context, .device = device, .limits = limits};
   return take(&made, address);
 }
 

@@ -208,9 +208,9 @@ static CUresult call_back(const struct command *command) {
   return CUDA_SUCCESS;
 }
 
-static const struct command_kind FUNCTION = {
+static const struct command_kind HOST_FUNCTION = {
     .type = CU_GRAPH_NODE_TYPE_HOST, .foreign = true, .run = call_function, .end = end_call};
-static const struct command_kind CALLBACK = {
+static const struct command_kind HOST_CALLBACK = {
     .type = CU_GRAPH_NODE_TYPE_HOST, .foreign = true, .run = call_back, .skip = call_back_after, .end = end_call};
 
 static CUresult add_call(CUstream handle, bool own, struct call wanted) {
@@ -219,7 +219,7 @@ static CUresult add_call(CUstream handle, bool own, struct call wanted) {
   struct call *made = malloc(sizeof *made);
   if (!made) return CUDA_ERROR_OUT_OF_MEMORY;
   *made = wanted;
-  made->command = command_begin(wanted.function ? &FUNCTION : &CALLBACK, &place);
+  made->command = command_begin(wanted.function ? &HOST_FUNCTION : &HOST_CALLBACK, &place);
   return submit(&place, false, &made->command);
 }
 

@@ -51,7 +51,7 @@ def wrappers() -> str:
             f"LOOKED_AT CUresult {looked}({function.parameters}) {{ LOOK({number}, {own}{names}, {values}); }}",
             f"EXPORTED CUresult {function.symbol}({function.parameters}) {{ GO_ON({own}{names}, {looked}{names}); }}",
         ]
-    lines = ['#include "wrappers.h"', "const struct function instrumented[] = {", *table, "};",
+    lines = ['#include "wrappers.h"', "const struct exported instrumented[] = {", *table, "};",
              f"const unsigned instrumented_count = {len(table)};", *bodies]
     return "\n".join(lines) + "\n"
 
