@@ -154,6 +154,48 @@ def test_calls_that_come_late(tmp_path: Path) -> None:
     assert took[1] >= 150e6 and took[0] < 50e6 and took[2] < 50e6
 
 
+PTX = b"""
+.version 7.0
+.target sm_70
+.address_size 64
+.visible .entry add(.param .u64 to, .param .u64 from, .param .u64 sum)
+{
+  .reg .b32 %r<5>; .reg .b64 %d<6>;
+  ld.param.u64 %d1, [to]; ld.param.u64 %d2, [from]; ld.param.u64 %d3, [sum];
+  mov.u32 %r1, %tid.x; mul.wide.u32 %d4, %r1, 8;
+  add.u64 %d1, %d1, %d4; add.u64 %d2, %d2, %d4;
+  ld.global.u32 %r2, [%d2]; st.global.u32 [%d1], %r2; red.global.add.u32 [%d3], %r2;
+  ret;
+}
+"""
+
+
+def test_what_launches_access(tmp_path: Path) -> None:
+    """Each thread reads and writes the first half of eight bytes."""
+    instrument = Instrument(log=tmp_path / "log", accesses=True)
+    shown = under(instrument, BEGIN + TAKE + f"""
+module, add = c_void_p(), c_void_p()
+assert cuda.cuModuleLoadData(byref(module), {PTX!r}) == 0
+assert cuda.cuModuleGetFunction(byref(add), module, b"add") == 0
+given = [take()[1] for _ in range(3)]
+arguments = (c_void_p * 3)(*[ctypes.addressof(pointer) for pointer in given])
+assert cuda.cuLaunchKernel(add, 1, 1, 1, 5, 1, 1, 64, None, arguments, None) == 0
+assert cuda.cuCtxSynchronize() == 0
+given[1].value += 1 << 50
+cuda.cuLaunchKernel(add, 1, 1, 1, 5, 1, 1, 0, None, arguments, None)
+show([pointer.value for pointer in given])
+assert cuda.cuCtxSynchronize() == 700
+""").shown
+    target, source, total = shown[0], shown[1] - (1 << 50), shown[2]
+    launched, failed = records(instrument)[1:]
+    assert launched["launch"] == "add" and launched["device"] == 0 and launched["outcome"] == 0
+    assert [launched["grid"], launched["block"], launched["shared"]] == [[1, 1, 1], [5, 1, 1], 64]
+    assert launched["read"] == [[hex(source + 8 * n), hex(source + 8 * n + 4)] for n in range(5)]
+    assert launched["written"] == [[hex(target + 8 * n), hex(target + 8 * n + 4)] for n in range(5)]
+    assert launched["atomic"] == [[hex(total), hex(total + 4)]]
+    assert failed["outcome"] == 1 and failed["written"] == []
+
+
 LOOK_UP = """
 def look(name, version=13000, flags=0):
     found, status = c_void_p(), c_int()
