@@ -15,12 +15,16 @@ FOLDER = Path(__file__).resolve().parent / "c"
 SECONDS = 120
 
 
-def build_program(name: str, kind: str, folder: Path, extra: Sequence[str | Path] = ()) -> Path:
+def build_program(name: str, kind: str, folder: Path) -> Path:
     """The program of a file of ``c/``, made in a folder; ``kind``: of sanitizers, or empty."""
+    return compile_program(folder / name, [FOLDER / f"{name}.c"], kind, "-O0")
+
+
+def compile_program(program: Path, sources: Sequence[Path], kind: str, *flags: str) -> Path:
+    """A program of several files."""
     library = driver.build(PYTHON, kind)
-    program = folder / name
-    command = [native.compiler(), *native.FLAGS, *native.sanitizer_flags(kind), "-O0", f"-I{driver.headers(PYTHON)}",
-               *extra, FOLDER / f"{name}.c", "-o", program, library, f"-Wl,-rpath,{library.parent}"]
+    command = [native.compiler(), *native.FLAGS, *native.sanitizer_flags(kind), f"-I{driver.headers(PYTHON)}", *flags,
+               *sources, "-o", program, library, f"-Wl,-rpath,{library.parent}"]
     made = subprocess.run(command, capture_output=True, text=True, check=False)
     assert made.returncode == 0, made.stderr
     return program
