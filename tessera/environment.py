@@ -37,7 +37,7 @@ PYTHON = EnvironmentVariable(
 DEVICES = EnvironmentVariable(
     "SOFTGPU_DEVICES",
     "`A100-80G,L40S`",
-    "The software driver's GPUs, by card: see [fleets.md](fleets.md).",
+    "The software driver's GPUs, a fleet: see [fleets.md](fleets.md).",
 )
 
 DRIVER_VERSION = EnvironmentVariable(
@@ -52,18 +52,47 @@ MACHINE = EnvironmentVariable(
     "Name of a machine of software GPUs; processes that name the same one share its GPUs and their memory.",
 )
 
+STRICT = EnvironmentVariable(
+    "SOFTGPU_STRICT",
+    "0",
+    "1: the software driver forbids what real ones forbid or do not promise, even where it could do it.",
+)
+
+CLOCK = EnvironmentVariable(
+    "SOFTGPU_CLOCK",
+    "`off`",
+    "`modelled:DILATION`: work takes the time that it would take on the cards, times that factor.",
+)
+
 ROUNDING = EnvironmentVariable(
     "SOFTGPU_ROUNDING",
     "0",
-    "1: approximate functions and tensor cores of cards from capability 8.9 on round otherwise than those of older cards.",
+    "1: approximate functions and tensor cores of cards from capability 8.9 on round otherwise than older cards'.",
+)
+
+DECREE = EnvironmentVariable(
+    "SOFTGPU_DECREE",
+    "cubins are refused",
+    "Folder of PTX for cubins: `DIGEST.ptx` is what the software driver runs for the one whose SHA-256 is DIGEST.",
 )
 
 INSTRUMENT = EnvironmentVariable(
     "SOFTGPU_INSTRUMENT",
-    "a driver as usual",
+    "no instrument",
     "File that says what the software driver logs and what goes wrong in it: see [instrument.md](instrument.md).",
 )
 
 VARIABLES: tuple[EnvironmentVariable, ...] = (
-    MATERIAL, CACHE, PYTHON, DEVICES, DRIVER_VERSION, MACHINE, ROUNDING, INSTRUMENT)
+    MATERIAL,
+    CACHE,
+    PYTHON,
+    DEVICES,
+    DRIVER_VERSION,
+    MACHINE,
+    STRICT,
+    CLOCK,
+    ROUNDING,
+    INSTRUMENT,
+    DECREE,
+)
 """The table, in the order in which the documentation shows it."""

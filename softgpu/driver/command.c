@@ -1,7 +1,9 @@
 /* Commands, and how they get into queues. */
 #include "command.h"
 
+#include "capture.h"
 #include "driver.h"
+#include "watch.h"
 
 struct command command_begin(const struct command_kind *kind, const struct stream_place *place) {
   return (struct command){.kind = kind, .context = place->context, .context_id = place->context_id, .references = 1};
@@ -16,15 +18,22 @@ void command_release(struct command *command) {
   if (!--command->references) command->kind->end(command);
 }
 
-static void run(void *given) {
-  struct command *command = given;
-  CUresult result = context_result(command->context, command->context_id);
+void command_do(const struct command *command, CUcontext otherwise, unsigned long long otherwise_id) {
+  CUcontext context = command->context ? command->context : otherwise;
+  unsigned long long id = command->context ? command->context_id : otherwise_id;
+  CUresult result = context_result(context, id);
   if (result != CUDA_SUCCESS) {
     if (command->kind->skip) command->kind->skip(command, result);
-  } else {
-    result = command->kind->run(command);
-    if (result != CUDA_SUCCESS) context_fail(command->context, command->context_id, result);
+    return;
   }
+  result = command->kind->run(command);
+  if (result != CUDA_SUCCESS) context_fail(context, id, result);
+  watch_now();
+}
+
+static void run(void *given) {
+  struct command *command = given;
+  command_do(command, NULL, 0);
   command_release(command);
 }
 
@@ -46,7 +55,21 @@ static CUresult do_now(const struct stream_place *place, struct command *command
 }
 
 CUresult submit(const struct stream_place *place, bool waits, struct command *command) {
-  CUresult result = waits ? do_now(place, command) : command_queue(command, place->queue, NULL, 0, NULL);
+  CUresult result;
+  if (!capture_command(place, waits, command, &result))
+    result = waits ? do_now(place, command) : command_queue(command, place->queue, NULL, 0, NULL);
   command_release(command);
   return result;
+}
+
+bool submit_now(const struct stream_place *place, struct command *command, CUresult *result) {
+  if (is_captured(place)) return false;
+  command_hold(command);
+  if (!queue_try(place->queue, &(struct work){run, command, command->kind->foreign})) {
+    command_release(command);
+    return false;
+  }
+  command_release(command);
+  *result = context_result(place->context, place->context_id);
+  return true;
 }

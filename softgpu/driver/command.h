@@ -37,6 +37,9 @@ struct command command_begin(const struct command_kind *kind, const struct strea
 struct command *command_hold(struct command *command);
 void command_release(struct command *command);
 
+/* Do it now, or skip it when the work of its context has failed. For a command without a context it is `otherwise`. */
+void command_do(const struct command *command, CUcontext otherwise, unsigned long long otherwise_id);
+
 /* Append it to a queue, to be done after `count` operations too. With `made` the caller gets a reference. */
 CUresult command_queue(struct command *command, struct queue *queue, struct operation *const *after, size_t count,
                        struct operation **made);
@@ -44,5 +47,12 @@ CUresult command_queue(struct command *command, struct queue *queue, struct oper
 /* What a call in a stream comes to: the command is done in its turn, and this function `waits` for its end, or it becomes a
  * part of the graph that the stream captures. Takes the caller's reference, in any case. */
 CUresult submit(const struct stream_place *place, bool waits, struct command *command);
+
+/* Whether the stream makes a graph: then nothing is done, read or written now. */
+bool is_captured(const struct stream_place *place);
+
+/* The same if nothing is left to do that comes before it: it is done now, with what came of it. Otherwise false, and the
+ * reference stays the caller's. */
+bool submit_now(const struct stream_place *place, struct command *command, CUresult *result);
 
 #endif

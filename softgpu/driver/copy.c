@@ -1,205 +1,235 @@
-/* Copies and fills, done in streams. */
+/* Copies: one command for all of them.
+ *
+ * Which copies wait for their end is what the page "API synchronization behavior" of the driver's documentation says,
+ * with one freedom that it leaves: what may be asynchronous is done by the calling thread where nothing comes before it
+ * and it is short, or its source is pageable memory, which would have to be copied before the call returns anyway. */
+#include "copy.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "allocations.h"
-#include "command.h"
 #include "driver.h"
 #include "mapping.h"
 
-enum side { HOST, KNOWN, EITHER }; /* any address; one that the driver knows; whichever it is */
+enum { MOST_PITCH = 2147483647, SHORT = 1 << 18 };
 
-/* How a call goes on: with the default stream of the context or of the thread, and waiting for the end or not. */
-struct way {
-  CUstream stream;
-  bool own, waits;
+/* One side of a copy: where its rows lie. */
+struct rows {
+  uint64_t start;
+  size_t pitch, slice; /* bytes from row to row, and from layer to layer */
 };
 
-static const struct way LEGACY = {0, false, true}, OWN = {0, true, true};
-
-static struct way in(CUstream stream) { return (struct way){stream, false, false}; }
-static struct way in_own(CUstream stream) { return (struct way){stream, true, false}; }
-
-/* Whether bytes may be accessed, and whether the driver knows them. Of an address that it knows all of them must lie in one
- * allocation. `held` is NULL before. The lock is held. */
-static bool fits(uint64_t address, size_t bytes, enum side side, bool *known, struct mapping **held) {
-  *known = allocation_with(address, 1);
-  if (*known) return allocation_hold(address, bytes, held) || side == HOST;
-  return side != KNOWN && address;
-}
+struct extent {
+  size_t row, height, depth; /* bytes, rows, layers */
+};
 
 struct copy {
   struct command command;
-  uint64_t target, source;
-  size_t bytes;
-  struct mapping *held[2];
-  unsigned char staged[]; /* what is copied, when the program may change it as soon as the call returns */
+  CUDA_MEMCPY3D params;
+  struct rows target, source;
+  struct extent extent;
+  struct memory target_memory, source_memory;
+  void *staged; /* what is copied, when the program may change it as soon as the call returns */
 };
 
-static CUresult do_copy(const struct command *command) {
+struct memory memory_hold(uint64_t address, size_t bytes) {
+  allocations_read();
+  const struct allocation *found = allocation_with(address, 1);
+  struct memory memory = {
+      .known = found, .host = found && !on_device(found), .managed = found && found->kind == MANAGED};
+  memory.whole = found && allocation_hold(address, bytes, &memory.held);
+  allocations_release();
+  return memory;
+}
+
+static void *pointer(uint64_t address) { return (void *)(uintptr_t)address; }
+
+/* They may overlap; what is there then is anybody's guess, unless it is one run. */
+static void move(struct rows target, struct rows source, struct extent extent) {
+  for (size_t z = 0; z < extent.depth; z++)
+    for (size_t y = 0; y < extent.height; y++)
+      memmove(pointer(target.start + z * target.slice + y * target.pitch),
+              pointer(source.start + z * source.slice + y * source.pitch), extent.row);
+}
+
+/* Rows that follow each other without gaps on both sides are one. */
+static struct extent joined(const struct copy *copy) {
+  struct extent extent = copy->extent;
+  if (extent.height == 1 || (copy->target.pitch == extent.row && copy->source.pitch == extent.row)) {
+    extent.row *= extent.height;
+    extent.height = 1;
+    if (copy->target.slice == extent.row && copy->source.slice == extent.row) {
+      extent.row *= extent.depth;
+      extent.depth = 1;
+    }
+  }
+  return extent;
+}
+
+static CUresult run(const struct command *command) {
   const struct copy *copy = (const struct copy *)command;
-  memmove((void *)(uintptr_t)copy->target, (const void *)(uintptr_t)copy->source, copy->bytes);
+  move(copy->target, copy->source, joined(copy));
   return CUDA_SUCCESS;
 }
 
-static void end_copy(struct command *command) {
+static void end(struct command *command) {
   struct copy *copy = (struct copy *)command;
-  mapping_release(copy->held[0]);
-  mapping_release(copy->held[1]);
+  mapping_release(copy->target_memory.held);
+  mapping_release(copy->source_memory.held);
+  free(copy->staged);
   free(copy);
 }
 
-static const struct command_kind COPY = {.type = CU_GRAPH_NODE_TYPE_MEMCPY, .run = do_copy, .end = end_copy};
+static const struct command_kind COPY = {.type = CU_GRAPH_NODE_TYPE_MEMCPY, .run = run, .end = end};
 
-/* Of pageable memory, what is read is taken at once, and what is written is there when the call returns. */
-static CUresult copy(struct way way, uint64_t target, enum side target_side, uint64_t source, enum side source_side,
-                     size_t bytes) {
-  struct stream_place place;
-  bool target_known = false, source_known = false;
-  struct mapping *held[2] = {NULL, NULL};
-  CHECK(stream_place(way.stream, way.own, &place));
-  if (!bytes) return CUDA_SUCCESS;
-  allocations_read();
-  bool good = fits(target, bytes, target_side, &target_known, &held[0]) &&
-              fits(source, bytes, source_side, &source_known, &held[1]);
-  allocations_release();
-  if (!target_known) way.waits = true;
-  bool staged = !way.waits && !source_known;
-  struct copy *made = good ? malloc(sizeof *made + (staged ? bytes : 0)) : NULL;
-  if (!made) {
-    mapping_release(held[0]);
-    mapping_release(held[1]);
-    return good ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_VALUE;
-  }
-  *made = (struct copy){command_begin(&COPY, &place), target, source, bytes, {held[0], held[1]}};
-  if (staged) {
-    memcpy(made->staged, (const void *)(uintptr_t)source, bytes);
-    made->source = (uint64_t)(uintptr_t)made->staged;
-  }
-  return submit(&place, way.waits, &made->command);
+void copy_params(const struct command *command, CUDA_MEMCPY3D *params) {
+  *params = ((const struct copy *)command)->params;
 }
 
-#define COPIES(name, suffix, arguments, target, target_side, source, source_side)                                   \
-  EXPORTED CUresult name##suffix arguments {                                                                       \
-    return copy(LEGACY, (uint64_t)(uintptr_t)target, target_side, (uint64_t)(uintptr_t)source, source_side, bytes); \
-  }                                                                                                                \
-  EXPORTED CUresult name##suffix##_ptds arguments {                                                                \
-    return copy(OWN, (uint64_t)(uintptr_t)target, target_side, (uint64_t)(uintptr_t)source, source_side, bytes);   \
-  }
-
-COPIES(cuMemcpy, , (CUdeviceptr target, CUdeviceptr source, size_t bytes), target, EITHER, source, EITHER)
-COPIES(cuMemcpyHtoD, _v2, (CUdeviceptr target, const void *source, size_t bytes), target, KNOWN, source, HOST)
-COPIES(cuMemcpyDtoH, _v2, (void *target, CUdeviceptr source, size_t bytes), target, HOST, source, KNOWN)
-COPIES(cuMemcpyDtoD, _v2, (CUdeviceptr target, CUdeviceptr source, size_t bytes), target, KNOWN, source, KNOWN)
-
-#define COPIES_ASYNC(name, suffix, parameters, target, target_side, source, source_side)                      \
-  EXPORTED CUresult name##suffix parameters {                                                               \
-    return copy(in(stream), (uint64_t)(uintptr_t)target, target_side, (uint64_t)(uintptr_t)source, source_side, \
-                bytes);                                                                                     \
-  }                                                                                                         \
-  EXPORTED CUresult name##suffix##_ptsz parameters {                                                        \
-    return copy(in_own(stream), (uint64_t)(uintptr_t)target, target_side, (uint64_t)(uintptr_t)source,      \
-                source_side, bytes);                                                                        \
-  }
-
-COPIES_ASYNC(cuMemcpyAsync, , (CUdeviceptr target, CUdeviceptr source, size_t bytes, CUstream stream), target, EITHER,
-           source, EITHER)
-COPIES_ASYNC(cuMemcpyHtoDAsync, _v2, (CUdeviceptr target, const void *source, size_t bytes, CUstream stream), target, KNOWN,
-           source, HOST)
-COPIES_ASYNC(cuMemcpyDtoHAsync, _v2, (void *target, CUdeviceptr source, size_t bytes, CUstream stream), target, HOST,
-           source, KNOWN)
-COPIES_ASYNC(cuMemcpyDtoDAsync, _v2, (CUdeviceptr target, CUdeviceptr source, size_t bytes, CUstream stream), target, KNOWN,
-           source, KNOWN)
-
-/* Fills. */
-
-struct fill {
-  struct command command;
-  uint64_t target;
-  size_t pitch, row, height, element; /* bytes, but for the height in rows */
-  uint32_t value;
-  struct mapping *held;
+/* One side as a call names it. */
+struct given {
+  CUmemorytype type;
+  const void *host;
+  CUdeviceptr device;
+  size_t x, y, z, level, pitch, height;
 };
 
-static CUresult do_fill(const struct command *command) {
-  const struct fill *fill = (const struct fill *)command;
-  for (size_t y = 0; y < fill->height; y++) {
-    uint8_t *at = (uint8_t *)(uintptr_t)(fill->target + y * fill->pitch);
-    if (fill->element == 1) {
-      memset(at, (int)fill->value, fill->row);
-      continue;
-    }
-    memcpy(at, &fill->value, fill->element); /* the lower bytes: this machine is little-endian */
-    for (size_t done = fill->element; done < fill->row;) { /* what there is, once more */
-      size_t more = done < fill->row - done ? done : fill->row - done;
-      memcpy(at + done, at, more);
-      done += more;
-    }
-  }
+/* Which bytes those are; pitch and height that are 0 are the least that hold the copy. */
+static CUresult find(const struct given *given, struct extent extent, struct rows *rows, struct memory *memory) {
+  size_t width, height, slice, offset, line, last;
+  if (given->level || given->type == CU_MEMORYTYPE_ARRAY) return CUDA_ERROR_INVALID_VALUE;
+  if (given->type != CU_MEMORYTYPE_HOST && given->type != CU_MEMORYTYPE_DEVICE && given->type != CU_MEMORYTYPE_UNIFIED)
+    return CUDA_ERROR_INVALID_VALUE;
+  if (given->pitch > MOST_PITCH || __builtin_add_overflow(given->x, extent.row, &width) ||
+      __builtin_add_overflow(given->y, extent.height, &height))
+    return CUDA_ERROR_INVALID_VALUE;
+  if ((given->pitch && given->pitch < width) || (given->height && given->height < height))
+    return CUDA_ERROR_INVALID_VALUE;
+  *rows = (struct rows){.pitch = given->pitch ? given->pitch : width};
+  size_t layer = given->height ? given->height : height;
+  if (!extent.row || !extent.height || !extent.depth) return CUDA_SUCCESS;
+  if (__builtin_mul_overflow(layer, rows->pitch, &slice) || __builtin_mul_overflow(given->z, slice, &offset) ||
+      __builtin_mul_overflow(given->y, rows->pitch, &line) || __builtin_add_overflow(offset, line, &offset) ||
+      __builtin_add_overflow(offset, given->x, &offset) || __builtin_mul_overflow(extent.depth - 1, slice, &last) ||
+      __builtin_mul_overflow(extent.height - 1, rows->pitch, &line) || __builtin_add_overflow(last, line, &last) ||
+      __builtin_add_overflow(last, extent.row, &last))
+    return CUDA_ERROR_INVALID_VALUE;
+  uint64_t base = given->type == CU_MEMORYTYPE_HOST ? (uint64_t)(uintptr_t)given->host : given->device, end;
+  if (!base || __builtin_add_overflow(base, offset, &rows->start) || __builtin_add_overflow(rows->start, last, &end))
+    return CUDA_ERROR_INVALID_VALUE;
+  rows->slice = slice;
+  *memory = memory_hold(rows->start, last);
+  bool partly_registered = given->type == CU_MEMORYTYPE_HOST && memory->host && !memory->whole;
+  if (partly_registered) memory->known = false;
+  if (memory->known ? !memory->whole : given->type == CU_MEMORYTYPE_DEVICE) return CUDA_ERROR_INVALID_VALUE;
   return CUDA_SUCCESS;
 }
 
-static void end_fill(struct command *command) {
-  mapping_release(((struct fill *)command)->held);
-  free(command);
+static CUresult make(const CUDA_MEMCPY3D *params, const struct stream_place *place, struct copy **made) {
+  if (!params || params->reserved0 || params->reserved1) return CUDA_ERROR_INVALID_VALUE;
+  struct copy *copy = malloc(sizeof *copy);
+  if (!copy) return CUDA_ERROR_OUT_OF_MEMORY;
+  copy->command = command_begin(&COPY, place);
+  copy->params = *params;
+  copy->extent = (struct extent){params->WidthInBytes, params->Height, params->Depth};
+  copy->target_memory = copy->source_memory = (struct memory){.known = false};
+  copy->staged = NULL;
+  struct given target = {params->dstMemoryType, params->dstHost, params->dstDevice, params->dstXInBytes, params->dstY,
+                         params->dstZ, params->dstLOD, params->dstPitch, params->dstHeight};
+  struct given source = {params->srcMemoryType, params->srcHost, params->srcDevice, params->srcXInBytes, params->srcY,
+                         params->srcZ, params->srcLOD, params->srcPitch, params->srcHeight};
+  CUresult result = find(&target, copy->extent, &copy->target, &copy->target_memory);
+  if (result == CUDA_SUCCESS) result = find(&source, copy->extent, &copy->source, &copy->source_memory);
+  if (result == CUDA_SUCCESS)
+    *made = copy;
+  else
+    command_release(&copy->command);
+  return result;
 }
 
-static const struct command_kind FILL = {.type = CU_GRAPH_NODE_TYPE_MEMSET, .run = do_fill, .end = end_fill};
+CUresult copy_command(const CUDA_MEMCPY3D *params, CUcontext context, unsigned long long context_id,
+                      struct command **made) {
+  struct copy *copy;
+  CHECK(make(params, &(struct stream_place){.context = context, .context_id = context_id}, &copy));
+  *made = &copy->command;
+  return CUDA_SUCCESS;
+}
 
-/* `height` rows of `width` elements of 1, 2 or 4 bytes, `pitch` bytes apart. */
-static CUresult fill(struct way way, uint64_t target, size_t pitch, uint32_t value, size_t element, size_t width,
-                     size_t height) {
-  struct stream_place place;
-  size_t row, last;
-  struct mapping *held = NULL;
-  CHECK(stream_place(way.stream, way.own, &place));
-  if (target % element || pitch % element) return CUDA_ERROR_INVALID_VALUE;
-  if (!width || !height) return CUDA_SUCCESS;
-  if (__builtin_mul_overflow(width, element, &row) || (height > 1 && pitch < row) ||
-      __builtin_mul_overflow(height - 1, pitch, &last) || last + row < last)
-    return CUDA_ERROR_INVALID_VALUE;
-  allocations_read();
-  bool good = allocation_hold(target, last + row, &held);
-  allocations_release();
-  if (!good) return CUDA_ERROR_INVALID_VALUE;
-  struct fill *made = malloc(sizeof *made);
-  if (!made) {
-    mapping_release(held);
+static bool is_empty(const struct copy *copy) {
+  return !copy->extent.row || !copy->extent.height || !copy->extent.depth;
+}
+
+/* Read the source now: what the program writes there later does not matter any more. */
+static bool stage(struct copy *copy) {
+  struct extent extent = copy->extent;
+  struct rows packed = {.pitch = extent.row, .slice = extent.row * extent.height};
+  copy->staged = malloc(packed.slice * extent.depth);
+  if (!copy->staged) return false;
+  packed.start = (uint64_t)(uintptr_t)copy->staged;
+  move(packed, copy->source, joined(&(struct copy){.extent = extent, .target = packed, .source = copy->source}));
+  copy->source = packed;
+  return true;
+}
+
+/* Do a copy in a stream, or now if `soon`, unless something comes before it. `unread`: its source may change when the
+ * call has returned. Takes the command. */
+static CUresult later(const struct stream_place *place, struct copy *copy, bool soon, bool unread) {
+  CUresult result;
+  if ((soon || unread) && submit_now(place, &copy->command, &result)) return result;
+  if (unread && !stage(copy)) {
+    command_release(&copy->command);
     return CUDA_ERROR_OUT_OF_MEMORY;
   }
-  *made = (struct fill){command_begin(&FILL, &place), target, pitch, row, height, element, value, held};
-  return submit(&place, way.waits, &made->command);
+  return submit(place, false, &copy->command);
 }
 
-#define FILLS(bits, type)                                                                                            \
-  EXPORTED CUresult cuMemsetD##bits##_v2(CUdeviceptr target, type value, size_t count) {                            \
-    return fill(LEGACY, target, 0, value, bits / 8, count, 1);                                                      \
-  }                                                                                                                 \
-  EXPORTED CUresult cuMemsetD##bits##_v2_ptds(CUdeviceptr target, type value, size_t count) {                       \
-    return fill(OWN, target, 0, value, bits / 8, count, 1);                                                         \
-  }                                                                                                                 \
-  EXPORTED CUresult cuMemsetD##bits##Async(CUdeviceptr target, type value, size_t count, CUstream stream) {         \
-    return fill(in(stream), target, 0, value, bits / 8, count, 1);                                                  \
-  }                                                                                                                 \
-  EXPORTED CUresult cuMemsetD##bits##Async_ptsz(CUdeviceptr target, type value, size_t count, CUstream stream) {    \
-    return fill(in_own(stream), target, 0, value, bits / 8, count, 1);                                              \
-  }                                                                                                                 \
-  EXPORTED CUresult cuMemsetD2D##bits##_v2(CUdeviceptr target, size_t pitch, type value, size_t width, size_t height) { \
-    return fill(LEGACY, target, pitch, value, bits / 8, width, height);                                             \
-  }                                                                                                                 \
-  EXPORTED CUresult cuMemsetD2D##bits##_v2_ptds(CUdeviceptr target, size_t pitch, type value, size_t width,         \
-                                                size_t height) {                                                    \
-    return fill(OWN, target, pitch, value, bits / 8, width, height);                                                \
-  }                                                                                                                 \
-  EXPORTED CUresult cuMemsetD2D##bits##Async(CUdeviceptr target, size_t pitch, type value, size_t width,            \
-                                             size_t height, CUstream stream) {                                      \
-    return fill(in(stream), target, pitch, value, bits / 8, width, height);                                         \
-  }                                                                                                                 \
-  EXPORTED CUresult cuMemsetD2D##bits##Async_ptsz(CUdeviceptr target, size_t pitch, type value, size_t width,       \
-                                                  size_t height, CUstream stream) {                                 \
-    return fill(in_own(stream), target, pitch, value, bits / 8, width, height);                                     \
-  }
+static bool is_short(const struct copy *copy) {
+  return copy->extent.row <= SHORT && copy->extent.row * copy->extent.height <= SHORT &&
+         copy->extent.row * copy->extent.height * copy->extent.depth <= SHORT;
+}
 
-FILLS(8, unsigned char)
-FILLS(16, unsigned short)
-FILLS(32, unsigned int)
+CUresult copy_call(struct way way, const CUDA_MEMCPY3D *params) {
+  struct stream_place place;
+  struct copy *copy;
+  CHECK(stream_place(way.stream, way.own, &place));
+  CHECK(make(params, &place, &copy));
+  if (is_empty(copy)) {
+    command_release(&copy->command);
+    return CUDA_SUCCESS;
+  }
+  bool to_device = copy->target_memory.known && !copy->target_memory.host;
+  bool from_device = copy->source_memory.known && !copy->source_memory.host;
+  if (is_captured(&place)) return submit(&place, false, &copy->command);
+  if (!copy->target_memory.known || (!to_device && !from_device) || (way.synchronous && !(to_device && from_device)) ||
+      copy->target_memory.managed || copy->source_memory.managed)
+    return submit(&place, true, &copy->command);
+  return later(&place, copy, is_short(copy), !copy->source_memory.known);
+}
+
+CUresult copy_batch(struct way way, const struct copy_order *copies, size_t count, size_t *failed) {
+  struct stream_place place;
+  *failed = SIZE_MAX;
+  CHECK(stream_place(way.stream, way.own, &place));
+  if (is_captured(&place)) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+  struct copy **made = malloc(count * sizeof *made);
+  if (!made) return CUDA_ERROR_OUT_OF_MEMORY;
+  CUresult result = CUDA_SUCCESS;
+  size_t done = 0;
+  while (done < count && result == CUDA_SUCCESS) {
+    result = make(&copies[done].params, &place, &made[done]);
+    if (result == CUDA_SUCCESS)
+      done++;
+    else
+      *failed = done;
+  }
+  for (size_t n = 0; n < done; n++) {
+    bool unread = copies[n].source == CU_MEMCPY_SRC_ACCESS_ORDER_DURING_API_CALL;
+    if (result != CUDA_SUCCESS || is_empty(made[n]))
+      command_release(&made[n]->command);
+    else
+      result = later(&place, made[n], is_short(made[n]), unread);
+  }
+  free(made);
+  return result;
+}

@@ -14,25 +14,35 @@
 /* The same function under one more symbol. */
 #define ALIAS(name) __attribute__((alias(ALIAS_TEXT(name))))
 #define ALIAS_TEXT(name) #name
-enum { MOST_DEVICES = 64 };
+enum { MOST_DEVICES = 64, LONGEST_NAME = 63 };
 
 struct device {
   const struct card *card;
   size_t memory;
   CUuuid uuid;
+  char name[LONGEST_NAME + 1]; /* what the fleet calls it */
+};
+
+/* What is between two devices, in both directions. */
+struct connection {
+  double bandwidth; /* bytes a second */
+  double latency;   /* seconds; 0: nobody says */
+  bool peer;        /* one may access the other's memory */
 };
 
 /* machine.c: the devices, set once by cuInit and constant from then on. */
 bool machine_begin(void);
 const struct device *device_at(CUdevice ordinal); /* NULL for a number that no device has */
 int device_count(void);
+const struct connection *device_connection(CUdevice first, CUdevice second); /* of two that there are, not the same */
 uint32_t device_rounding(CUdevice ordinal); /* of approximate functions and tensor cores: how the engine is to do it */
 
 /* init.c */
 CUresult ready(void); /* CUDA_SUCCESS once cuInit has succeeded in this process */
 int driver_version(void);
 const char *result_name(CUresult result); /* NULL for a number that is none */
-void set_inside(bool now); /* the calling thread begins or ends a function of the program, which may not call the driver */
+/* The calling thread begins or ends a function of the program, which may not call the driver; what it was before. */
+bool set_inside(bool now);
 
 /* context.c: the calling thread's context, alive. What its work has come to is an error here too. */
 struct queue;
@@ -43,6 +53,7 @@ struct here {
   struct queue *legacy; /* of its default stream */
 };
 CUresult current(struct here *here);
+CUresult context_here(CUcontext context, struct here *here); /* the same for any context; the current one for NULL */
 
 /* Work of a context has failed: none is done any more, and all calls that need the context say so. */
 void context_fail(CUcontext context, unsigned long long id, CUresult result);

@@ -15,7 +15,13 @@
   KIND(FUNCTION, NULL)        \
   KIND(LIBRARY, "libraries")  \
   KIND(KERNEL, NULL)          \
-  KIND(LINK, "links")
+  KIND(LINK, "links")         \
+  KIND(GRAPH, "graphs")       \
+  KIND(GRAPH_NODE, NULL)      \
+  KIND(GRAPH_EXEC, "executable graphs") \
+  KIND(USER_OBJECT, "user objects")     \
+  KIND(POOL, "memory pools")  \
+  KIND(MEMORY, "handles of memory")
 
 #define HANDLE_KIND(kind, name) kind,
 enum handle { HANDLES(HANDLE_KIND) HANDLE_KINDS };

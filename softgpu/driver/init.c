@@ -19,7 +19,11 @@ CUresult ready(void) {
   return state == INITIALISED ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED;
 }
 
-void set_inside(bool now) { inside = now; }
+bool set_inside(bool now) {
+  bool before = inside;
+  inside = now;
+  return before;
+}
 
 static void forked(void) { state = FORKED; }
 

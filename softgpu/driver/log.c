@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "driver.h"
+#include "notes.h"
 #include "refused.h"
 
 void complain(const char *format, ...) {
@@ -17,9 +18,13 @@ void complain(const char *format, ...) {
   if (length < 0) return;
   size_t end = (size_t)start + (size_t)length;
   if (end > sizeof line - 2) end = sizeof line - 2;
+  for (size_t n = 0; n < end; n++)
+    if ((unsigned char)line[n] < ' ' || line[n] == 0x7f) line[n] = ' '; /* what a program's texts have in them */
   line[end] = '\n';
   ssize_t written = write(STDERR_FILENO, line, end + 1);
   (void)written; /* there is nobody else to tell */
+  line[end] = 0;
+  note(line);
 }
 
 int refuse(const char *symbol, _Atomic unsigned *called) {

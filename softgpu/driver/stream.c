@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "capture.h"
 #include "driver.h"
 #include "freed.h"
 #include "handles.h"
@@ -16,7 +17,7 @@ struct stream {
   CUdevice device;
   struct queue *queue;
   unsigned flags;
-  int priority;
+  _Atomic int priority, policy, domain;
   unsigned long long id;
 };
 
@@ -36,6 +37,7 @@ static pthread_once_t own_once = PTHREAD_ONCE_INIT;
 static void drop_own(void *given) {
   for (struct own *own = given, *next; own; own = next) {
     next = own->next;
+    capture_forget(own->queue);
     queue_drop(own->queue);
     free(own);
   }
@@ -62,18 +64,30 @@ static CUresult own_queue(const struct here *here, struct queue **queue) {
   return pthread_setspecific(own_key, made) ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
 }
 
-CUresult stream_place(CUstream handle, bool own, struct stream_place *place) {
+CUresult stream_find(CUstream handle, bool own, struct stream_place *place) {
   struct here here;
   CHECK(ready());
   if (handle && handle != CU_STREAM_LEGACY && handle != CU_STREAM_PER_THREAD) {
     if (!handle_is(STREAM, handle, false)) return CUDA_ERROR_INVALID_HANDLE;
     const struct stream *stream = (struct stream *)handle;
-    *place = (struct stream_place){stream->queue, stream->context, stream->context_id, stream->device};
+    *place = (struct stream_place){.queue = stream->queue, .context = stream->context, .context_id = stream->context_id,
+                                   .device = stream->device, .blocking = !(stream->flags & CU_STREAM_NON_BLOCKING)};
     return context_result(place->context, place->context_id);
   }
   CHECK(current(&here));
-  *place = (struct stream_place){here.legacy, here.context, here.id, here.device};
-  return handle == CU_STREAM_PER_THREAD || (!handle && own) ? own_queue(&here, &place->queue) : CUDA_SUCCESS;
+  bool legacy = handle == CU_STREAM_LEGACY || (!handle && !own);
+  *place = (struct stream_place){.queue = here.legacy, .context = here.context, .context_id = here.id,
+                                 .device = here.device, .legacy = legacy, .blocking = !legacy};
+  return legacy ? CUDA_SUCCESS : own_queue(&here, &place->queue);
+}
+
+CUresult stream_place(CUstream handle, bool own, struct stream_place *place) {
+  CHECK(stream_find(handle, own, place));
+  return place->legacy ? capture_permits_legacy(place->context, false) : CUDA_SUCCESS;
+}
+
+static int nearest_priority(int priority) {
+  return priority > LOWEST ? LOWEST : priority < HIGHEST ? HIGHEST : priority;
 }
 
 EXPORTED CUresult cuStreamCreateWithPriority(CUstream *handle, unsigned int flags, int priority) {
@@ -83,8 +97,7 @@ EXPORTED CUresult cuStreamCreateWithPriority(CUstream *handle, unsigned int flag
   struct stream *stream = object_make(&freed, sizeof *stream);
   if (!stream) return CUDA_ERROR_OUT_OF_MEMORY;
   *stream = (struct stream){.context = here.context, .context_id = here.id, .device = here.device, .flags = flags,
-                            .id = ++last_id,
-                            .priority = priority > LOWEST ? LOWEST : priority < HIGHEST ? HIGHEST : priority};
+                            .id = ++last_id, .priority = nearest_priority(priority), .policy = CU_SYNC_POLICY_AUTO};
   stream->queue = queue_make(here.context, false, !(flags & CU_STREAM_NON_BLOCKING));
   if (!stream->queue || !handle_add(STREAM, stream)) {
     if (stream->queue) queue_drop(stream->queue);
@@ -102,6 +115,7 @@ EXPORTED CUresult cuStreamCreate(CUstream *handle, unsigned int flags) {
 /* Work that is in it is still done. */
 static void end(void *given) {
   struct stream *stream = given;
+  capture_forget(stream->queue);
   queue_drop(stream->queue);
   object_free(&freed, stream);
 }
@@ -120,6 +134,7 @@ void streams_end(CUcontext context) { handles_end(STREAM, context, end); }
 static CUresult query(CUstream handle, bool own) {
   struct stream_place place;
   CHECK(stream_place(handle, own, &place));
+  CHECK(capture_permits_stream(&place));
   struct operation *last = queue_last(place.queue);
   if (last) operation_release(last);
   return last ? CUDA_ERROR_NOT_READY : context_result(place.context, place.context_id);
@@ -131,6 +146,7 @@ EXPORTED CUresult cuStreamQuery_ptsz(CUstream handle) { return query(handle, tru
 static CUresult synchronize(CUstream handle, bool own) {
   struct stream_place place;
   CHECK(stream_place(handle, own, &place));
+  CHECK(capture_permits_stream(&place));
   struct operation *last = queue_last(place.queue);
   if (last) {
     operation_wait(last);
@@ -152,7 +168,8 @@ static CUresult describe(CUstream handle, struct stream *blank, const struct str
     return CUDA_SUCCESS;
   }
   CHECK(current(&here));
-  *blank = (struct stream){.context = here.context, .device = here.device, .id = handle == CU_STREAM_PER_THREAD ? 2 : 1};
+  *blank = (struct stream){.context = here.context, .device = here.device, .id = handle == CU_STREAM_PER_THREAD ? 2 : 1,
+                           .policy = CU_SYNC_POLICY_AUTO};
   *stream = blank;
   return CUDA_SUCCESS;
 }
@@ -174,6 +191,90 @@ QUESTION(cuStreamGetPriority, int, priority)
 QUESTION(cuStreamGetId, unsigned long long, id)
 QUESTION(cuStreamGetCtx, CUcontext, context)
 QUESTION(cuStreamGetDevice, CUdevice, device)
+
+/* Partitions of SMs do not exist. */
+EXPORTED CUresult cuStreamGetCtx_v2(CUstream handle, CUcontext *context, CUgreenCtx *partition) {
+  if (!partition) return CUDA_ERROR_INVALID_VALUE;
+  CHECK(cuStreamGetCtx(handle, context));
+  *partition = NULL;
+  return CUDA_SUCCESS;
+}
+
+extern __typeof(cuStreamGetCtx_v2) cuStreamGetCtx_v2_ptsz ALIAS(cuStreamGetCtx_v2);
+
+EXPORTED CUresult cuStreamGetGreenCtx(CUstream handle, CUgreenCtx *partition) {
+  CUcontext context;
+  return cuStreamGetCtx_v2(handle, &context, partition);
+}
+
+/* Attributes. Caches are not configured, and there is one domain of memory operations, so that what some of them say has
+ * no effect. */
+
+EXPORTED CUresult cuStreamGetAttribute(CUstream handle, CUstreamAttrID attribute, CUstreamAttrValue *value) {
+  struct stream blank;
+  const struct stream *stream;
+  if (!value) return CUDA_ERROR_INVALID_VALUE;
+  CHECK(describe(handle, &blank, &stream));
+  CUstreamAttrValue found = {0}; /* a window of no bytes, a map of all domains to the first */
+  switch (attribute) {
+    case CU_STREAM_ATTRIBUTE_ACCESS_POLICY_WINDOW:
+    case CU_STREAM_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP: break;
+    case CU_STREAM_ATTRIBUTE_SYNCHRONIZATION_POLICY: found.syncPolicy = (CUsynchronizationPolicy)stream->policy; break;
+    case CU_STREAM_ATTRIBUTE_PRIORITY: found.priority = stream->priority; break;
+    case CU_STREAM_ATTRIBUTE_MEM_SYNC_DOMAIN: found.memSyncDomain = (CUlaunchMemSyncDomain)stream->domain; break;
+    default: return CUDA_ERROR_INVALID_VALUE;
+  }
+  *value = found;
+  return CUDA_SUCCESS;
+}
+
+/* One attribute of a stream; of default ones none can be another than it is. */
+static CUresult set(_Atomic int *field, bool changeable, bool good, int value) {
+  if (!good) return CUDA_ERROR_INVALID_VALUE;
+  if (!changeable) return *field == value ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
+  *field = value;
+  return CUDA_SUCCESS;
+}
+
+EXPORTED CUresult cuStreamSetAttribute(CUstream handle, CUstreamAttrID attribute, const CUstreamAttrValue *value) {
+  struct stream blank;
+  const struct stream *found;
+  if (!value) return CUDA_ERROR_INVALID_VALUE;
+  CHECK(describe(handle, &blank, &found));
+  bool changeable = found != &blank;
+  struct stream *stream = changeable ? (struct stream *)handle : &blank;
+  int policy = (int)value->syncPolicy, domain = (int)value->memSyncDomain;
+  switch (attribute) {
+    case CU_STREAM_ATTRIBUTE_ACCESS_POLICY_WINDOW: /* the largest one has no bytes */
+      return value->accessPolicyWindow.num_bytes ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+    case CU_STREAM_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
+      return value->memSyncDomainMap.default_ || value->memSyncDomainMap.remote ? CUDA_ERROR_INVALID_VALUE
+                                                                                : CUDA_SUCCESS;
+    case CU_STREAM_ATTRIBUTE_SYNCHRONIZATION_POLICY:
+      return set(&stream->policy, changeable, policy >= CU_SYNC_POLICY_AUTO && policy <= CU_SYNC_POLICY_BLOCKING_SYNC,
+                 policy);
+    case CU_STREAM_ATTRIBUTE_PRIORITY:
+      return set(&stream->priority, changeable, true, nearest_priority(value->priority));
+    case CU_STREAM_ATTRIBUTE_MEM_SYNC_DOMAIN:
+      return set(&stream->domain, changeable, domain >= 0 && domain <= CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE, domain);
+    default: return CUDA_ERROR_INVALID_VALUE;
+  }
+}
+
+EXPORTED CUresult cuStreamCopyAttributes(CUstream to, CUstream from) {
+  static const CUstreamAttrID ALL[] = {CU_STREAM_ATTRIBUTE_SYNCHRONIZATION_POLICY, CU_STREAM_ATTRIBUTE_PRIORITY,
+                                       CU_STREAM_ATTRIBUTE_MEM_SYNC_DOMAIN};
+  for (size_t n = 0; n < sizeof ALL / sizeof *ALL; n++) {
+    CUstreamAttrValue value;
+    CHECK(cuStreamGetAttribute(from, ALL[n], &value));
+    CHECK(cuStreamSetAttribute(to, ALL[n], &value));
+  }
+  return CUDA_SUCCESS;
+}
+
+extern __typeof(cuStreamGetAttribute) cuStreamGetAttribute_ptsz ALIAS(cuStreamGetAttribute);
+extern __typeof(cuStreamSetAttribute) cuStreamSetAttribute_ptsz ALIAS(cuStreamSetAttribute);
+extern __typeof(cuStreamCopyAttributes) cuStreamCopyAttributes_ptsz ALIAS(cuStreamCopyAttributes);
 
 /* Functions of the program, in their turn. */
 
@@ -216,11 +317,26 @@ static const struct command_kind HOST_CALLBACK = {
 static CUresult add_call(CUstream handle, bool own, struct call wanted) {
   struct stream_place place;
   CHECK(stream_place(handle, own, &place));
+  if (!wanted.function && is_captured(&place)) return capture_refuse(&place); /* graphs have no callbacks */
   struct call *made = malloc(sizeof *made);
   if (!made) return CUDA_ERROR_OUT_OF_MEMORY;
   *made = wanted;
   made->command = command_begin(wanted.function ? &HOST_FUNCTION : &HOST_CALLBACK, &place);
   return submit(&place, false, &made->command);
+}
+
+CUresult host_command(const CUDA_HOST_NODE_PARAMS_v2 *params, struct command **made) {
+  if (!params->fn) return CUDA_ERROR_INVALID_VALUE;
+  struct call *call = malloc(sizeof *call);
+  if (!call) return CUDA_ERROR_OUT_OF_MEMORY;
+  *call = (struct call){command_begin(&HOST_FUNCTION, &(struct stream_place){0}), .function = params->fn, .given = params->userData};
+  *made = &call->command;
+  return CUDA_SUCCESS;
+}
+
+void host_params(const struct command *command, CUDA_HOST_NODE_PARAMS_v2 *params) {
+  const struct call *call = (const struct call *)command;
+  *params = (CUDA_HOST_NODE_PARAMS_v2){.fn = call->function, .userData = call->given};
 }
 
 EXPORTED CUresult cuLaunchHostFunc(CUstream handle, CUhostFn function, void *given) {
@@ -243,9 +359,12 @@ EXPORTED CUresult cuStreamAddCallback_ptsz(CUstream handle, CUstreamCallback cal
   return add_call(handle, true, (struct call){.callback = callback, .stream = handle, .given = given});
 }
 
-EXPORTED CUresult cuCtxSynchronize(void) {
+EXPORTED CUresult cuCtxSynchronize_v2(CUcontext handle) {
   struct here here;
-  CHECK(current(&here));
+  CHECK(context_here(handle, &here));
+  CHECK(capture_permits_context(here.context));
   work_wait(here.context);
   return context_result(here.context, here.id);
 }
+
+EXPORTED CUresult cuCtxSynchronize(void) { return cuCtxSynchronize_v2(NULL); }

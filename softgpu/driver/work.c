@@ -8,13 +8,14 @@
 #include "work.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <time.h>
 
 #include "driver.h"
+#include "thread.h"
 
-enum { MOST_THREADS = 64, IDLE_SECONDS = 2 };
+/* Threads look around for a moment before they sleep, as waking one takes longer than most small operations. */
+enum { MOST_THREADS = 64, IDLE_SECONDS = 2, LOOKING_NANOSECONDS = 20000 };
 
 struct operation {
   struct operation *next; /* in its queue */
@@ -24,7 +25,8 @@ struct operation {
   size_t waits, waited;
   struct queue *woken; /* queues that wait for this one, by `follower` */
   unsigned references;
-  bool done;
+  _Atomic bool done; /* set with the lock */
+  bool open;         /* it is not known yet what it waits for */
 };
 
 struct queue {
@@ -35,12 +37,16 @@ struct queue {
   bool legacy, ordered, dropped, ready;
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* everything here */
+static pthread_mutex_t lock = PTHREAD_ADAPTIVE_MUTEX_INITIALIZER_NP; /* everything here; held for moments */
 static pthread_cond_t calls = PTHREAD_COND_INITIALIZER;    /* `called` has grown: for idle threads */
 static pthread_cond_t progress = PTHREAD_COND_INITIALIZER; /* something was done, or is ready: for those who wait */
 static struct queue *busy;                                 /* with operations that are not done */
 static struct queue *ready_first, *ready_last;
-static unsigned threads, idle, called, waiting; /* threads: all; without work; of these, told that there is some */
+static _Thread_local struct operation *doing;              /* by this thread; NULL once it is deferred */
+static _Atomic unsigned ready_count;
+static const _Atomic unsigned none;
+static const _Atomic bool never;
+static unsigned threads, looking, idle, called, waiting; /* threads: all; without work; asleep; of these, told of some */
 
 static void release(struct operation *operation) {
   if (!operation || --operation->references) return;
@@ -85,26 +91,19 @@ void queue_drop(struct queue *queue) {
 static void *serve(void *given);
 
 static void call_somebody(void) {
+  if (looking >= ready_count) return;
   if (idle) {
     idle--;
     called++;
     pthread_cond_signal(&calls);
     return;
   }
-  pthread_t thread;
-  pthread_attr_t attributes;
-  sigset_t all, before;
-  if (threads == MOST_THREADS || pthread_attr_init(&attributes)) return;
-  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-  sigfillset(&all); /* the program's signals are for its own threads */
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  if (!pthread_create(&thread, &attributes, serve, NULL)) threads++;
-  pthread_sigmask(SIG_SETMASK, &before, NULL);
-  pthread_attr_destroy(&attributes);
+  if (threads < MOST_THREADS && thread_begin(serve)) threads++;
 }
 
 static void ready_add(struct queue *queue) {
   queue->ready = true;
+  ready_count++;
   queue->follower = NULL;
   queue->leader = ready_last;
   *(ready_last ? &ready_last->follower : &ready_first) = queue;
@@ -113,6 +112,7 @@ static void ready_add(struct queue *queue) {
 
 static void ready_remove(struct queue *queue) {
   queue->ready = false;
+  ready_count--;
   *(queue->leader ? &queue->leader->follower : &ready_first) = queue->follower;
   *(queue->follower ? &queue->follower->leader : &ready_last) = queue->leader;
 }
@@ -120,6 +120,7 @@ static void ready_remove(struct queue *queue) {
 /* Put a queue, which has a first operation that nobody does, where it belongs now. True when that can be done. */
 static bool place(struct queue *queue) {
   struct operation *first = queue->first;
+  if (first->open) return false;
   while (first->waited < first->waits && first->after[first->waited]->done) first->waited++;
   if (first->waited == first->waits) {
     ready_add(queue);
@@ -163,9 +164,40 @@ static void do_first(struct queue *queue) {
   struct operation *operation = queue->first;
   ready_remove(queue);
   pthread_mutex_unlock(&lock);
+  doing = operation;
   operation->work.action(operation->work.given);
   pthread_mutex_lock(&lock);
+  if (doing) finish(operation); /* else it may be gone */
+  doing = NULL;
+}
+
+struct operation *operation_defer(void) {
+  struct operation *operation = doing;
+  doing = NULL;
+  return operation;
+}
+
+void operation_end(struct operation *operation) {
+  pthread_mutex_lock(&lock);
   finish(operation);
+  pthread_mutex_unlock(&lock);
+}
+
+/* Whether something has come up within a moment. The lock is held before and after, and not in between. */
+static bool look_for(const _Atomic unsigned *count, const _Atomic bool *done) {
+  struct timespec now, start;
+  bool found = false;
+  pthread_mutex_unlock(&lock);
+  clock_gettime(CLOCK_MONOTONIC, &start);
+  do {
+    for (int n = 0; n < 16 && !found; n++) {
+      __builtin_ia32_pause();
+      found = *count || *done;
+    }
+    clock_gettime(CLOCK_MONOTONIC, &now);
+  } while (!found && (now.tv_sec - start.tv_sec) * 1000000000 + now.tv_nsec - start.tv_nsec < LOOKING_NANOSECONDS);
+  pthread_mutex_lock(&lock);
+  return found;
 }
 
 static void *serve(void *given) {
@@ -173,6 +205,10 @@ static void *serve(void *given) {
   pthread_mutex_lock(&lock);
   for (bool late = false; !late || ready_first;) {
     while (ready_first) do_first(ready_first);
+    looking++;
+    look_for(&ready_count, &never);
+    looking--;
+    if (ready_first) continue;
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_sec += IDLE_SECONDS;
@@ -192,10 +228,16 @@ static void *serve(void *given) {
 
 /* The lock is held before and after. */
 static void wait_for(const struct operation *operation) {
+  bool looked = false;
   while (!operation->done) {
     struct queue *queue = operation->queue; /* alive: it has this operation */
     if (queue->ready && !queue->first->work.foreign) {
       do_first(queue);
+      continue;
+    }
+    if (!looked) {
+      looked = true;
+      look_for(&none, &operation->done);
       continue;
     }
     waiting++;
@@ -211,19 +253,24 @@ static bool concerns(const struct queue *queue, const struct queue *other) {
   return queue->legacy ? other->ordered : queue->ordered && other->legacy;
 }
 
-/* Append an operation. `quiet`: who adds it waits for it, so that nobody has to be called. The lock is held. */
+static void nothing(void *given) { (void)given; }
+
+static const struct work NOTHING = {nothing, NULL, false};
+
+/* Append an operation. `quiet`: who adds it waits for it, so that nobody has to be called. With `room` it is open, and as many
+ * operations may follow that it waits for. The lock is held. */
 static struct operation *append(struct queue *queue, const struct work *work, struct operation *const *after, size_t count,
-                                bool quiet) {
+                                size_t room, bool quiet) {
   struct operation *operation = calloc(1, sizeof *operation);
   if (!operation) return NULL;
-  size_t waits = count;
+  size_t waits = count + room;
   for (struct queue *other = busy; other; other = other->next) waits += concerns(queue, other);
   struct operation **list = waits ? malloc(waits * sizeof *list) : NULL;
   if (waits && !list) {
     free(operation);
     return NULL;
   }
-  *operation = (struct operation){.queue = queue, .work = *work, .after = list, .references = 2};
+  *operation = (struct operation){.queue = queue, .work = *work, .after = list, .references = 2, .open = room};
   for (size_t n = 0; n < count; n++)
     if (!after[n]->done) list[operation->waits++] = after[n];
   for (struct queue *other = busy; other; other = other->next)
@@ -246,7 +293,7 @@ static struct operation *append(struct queue *queue, const struct work *work, st
 bool queue_add(struct queue *queue, const struct work *work, struct operation *const *after, size_t count,
                struct operation **made) {
   pthread_mutex_lock(&lock);
-  struct operation *operation = append(queue, work, after, count, false);
+  struct operation *operation = append(queue, work, after, count, 0, false);
   if (made)
     *made = operation;
   else
@@ -255,10 +302,56 @@ bool queue_add(struct queue *queue, const struct work *work, struct operation *c
   return operation;
 }
 
+/* What it waits for, and the operation before it: that is what the other queue waits for. The lock is held. */
+static struct operation *append_start(struct queue *other, struct operation *end, struct operation *before) {
+  struct operation **list = malloc((end->waits + 1) * sizeof *list);
+  if (!list) return NULL;
+  for (size_t n = 0; n < end->waits; n++) list[n] = end->after[n];
+  if (before) list[end->waits] = before;
+  struct operation *start = append(other, &NOTHING, list, end->waits + (before != NULL), 0, false);
+  free(list);
+  return start;
+}
+
+bool queue_fork(struct queue *queue, struct queue *other, struct operation *const *after, size_t count, size_t room,
+                struct operation **start, struct operation **end) {
+  pthread_mutex_lock(&lock);
+  struct operation *before = queue->last;
+  *end = append(queue, &NOTHING, after, count, room, false);
+  *start = *end ? append_start(other, *end, before) : NULL;
+  if (*end && !*start) {
+    (*end)->open = false;
+    if (queue->first == *end) place_and_call(queue);
+    release(*end);
+  }
+  pthread_mutex_unlock(&lock);
+  return *start;
+}
+
+void queue_join(struct operation *end, struct operation *const *after, size_t count) {
+  pthread_mutex_lock(&lock);
+  for (size_t n = 0; n < count; n++)
+    if (!after[n]->done) (end->after[end->waits++] = after[n])->references++;
+  end->open = false;
+  if (end->queue->first == end) place_and_call(end->queue);
+  pthread_mutex_unlock(&lock);
+}
+
 bool queue_do(struct queue *queue, const struct work *work) {
   pthread_mutex_lock(&lock);
-  struct operation *operation = append(queue, work, NULL, 0, true);
+  struct operation *operation = append(queue, work, NULL, 0, 0, true);
   if (operation) wait_for(operation);
+  release(operation);
+  pthread_mutex_unlock(&lock);
+  return operation;
+}
+
+bool queue_try(struct queue *queue, const struct work *work) {
+  pthread_mutex_lock(&lock);
+  bool free = !queue->first;
+  for (struct queue *other = busy; other && free; other = other->next) free = !concerns(queue, other);
+  struct operation *operation = free ? append(queue, work, NULL, 0, 0, true) : NULL;
+  if (operation) do_first(queue);
   release(operation);
   pthread_mutex_unlock(&lock);
   return operation;

@@ -23,7 +23,7 @@
 
 enum { MOST_PARTS = 4 };
 
-enum kind { COMPILE = 2, DESCRIBE = 3, UNPACK = 4, LINK = 5 };
+enum kind { COMPILE = 2, DESCRIBE = 3, UNPACK = 4, LINK = 5, FLEET = 6 };
 
 struct header {
   uint32_t magic;
@@ -354,4 +354,12 @@ enum sg_answer sg_link(const char *texts, size_t bytes, char **text, size_t *tex
     return SG_INVALID;
   }
   return ask(LINK, request, 2, ", for a link", text, text_bytes, failure);
+}
+
+enum sg_answer sg_fleet(const char *path, char **text, struct sg_failure *failure) {
+  uint8_t engine[32];
+  size_t bytes = strlen(path);
+  const struct iovec request[] = {{engine, sizeof engine}, {(void *)path, bytes}};
+  return own_version(engine, failure) ? SG_NO_SERVICE
+                                      : ask(FLEET, request, 2, ", for a fleet file", text, &bytes, failure);
 }

@@ -67,6 +67,9 @@ enum sg_answer sg_unpack(enum sg_packing packing, const void *packed, size_t pac
  * ends in a zero byte that `text_bytes` leaves out, to be freed by the caller. */
 enum sg_answer sg_link(const char *texts, size_t bytes, char **text, size_t *text_bytes, struct sg_failure *failure);
 
+/* The text of the fleet in a file, whose path is absolute; to be freed by the caller. */
+enum sg_answer sg_fleet(const char *path, char **text, struct sg_failure *failure);
+
 /* Milliseconds to wait for a start of the service (default 20,000) and for an answer (default 120,000). */
 void sg_set_deadlines(int start, int answer);
 

@@ -15,6 +15,7 @@ from softgpu.engine.options import Options
 from softgpu.engine.private import cache_folder
 from softgpu.engine.service.paths import socket_path
 from softgpu.engine.service.protocol import (
+    FleetRequest,
     Frame,
     Kind,
     LinkRequest,
@@ -76,6 +77,11 @@ class Client:
     def link(self, texts: Sequence[bytes]) -> bytes:
         """Several PTX texts as one, none of them with a zero byte; errors as :meth:`compile`."""
         return self._ask(Kind.LINK, LinkRequest(bytes.fromhex(engine_version()), tuple(texts)).encode())
+
+    def fleet(self, path: Path) -> str:
+        """The text of the fleet in a file; errors as :meth:`compile`."""
+        engine = bytes.fromhex(engine_version())
+        return os.fsdecode(self._ask(Kind.FLEET, FleetRequest(engine, os.fsencode(path.absolute())).encode()))
 
     def ping(self) -> dict[str, Any]:
         """The service's process id, engine version and number of workers."""

@@ -39,6 +39,7 @@ class Kind(IntEnum):
     DESCRIBE = 3
     UNPACK = 4
     LINK = 5
+    FLEET = 6
 
 
 class Status(IntEnum):
@@ -110,13 +111,27 @@ class LinkRequest:
         return self.engine + b"".join(text + b"\0" for text in self.texts)
 
 
-AnyRequest = Request | UnpackRequest | LinkRequest
+@dataclass(frozen=True)
+class FleetRequest:
+    """``FLEET``: the text of the fleet in a file; ``path`` is absolute, in the file system's encoding. ``engine`` as in
+    :class:`Request`."""
+
+    engine: bytes
+    path: bytes
+
+    def encode(self) -> bytes:
+        return self.engine + self.path
+
+
+AnyRequest = Request | UnpackRequest | LinkRequest | FleetRequest
 
 
 def decode(kind: int, payload: bytes) -> AnyRequest:
     """The request of a kind; :class:`ProtocolError` for anything that ``encode`` does not make."""
     if kind == Kind.LINK:
         return decode_link(payload)
+    if kind == Kind.FLEET:
+        return decode_fleet(payload)
     return decode_unpack(payload) if kind == Kind.UNPACK else decode_request(payload)
 
 
@@ -124,6 +139,13 @@ def decode_link(payload: bytes) -> LinkRequest:
     if not ENGINE_BYTES < len(payload) <= ENGINE_BYTES + MAX_PTX or payload[-1]:
         raise ProtocolError("the request has no texts, or texts of a length that is not allowed")
     return LinkRequest(payload[:ENGINE_BYTES], tuple(payload[ENGINE_BYTES:-1].split(b"\0")))
+
+
+def decode_fleet(payload: bytes) -> FleetRequest:
+    path = payload[ENGINE_BYTES:]
+    if not path.startswith(b"/") or b"\0" in path or len(path) > MAX_PATH:
+        raise ProtocolError("the request's fleet file is not an absolute path")
+    return FleetRequest(payload[:ENGINE_BYTES], path)
 
 
 def decode_unpack(payload: bytes) -> UnpackRequest:
@@ -171,7 +193,9 @@ def decode_request(payload: bytes) -> Request:
 
 
 def subject(kind: int, request: AnyRequest) -> str:
-    """What a request is about, for errors."""
+    """What a request is about, for errors; empty where these say it themselves."""
+    if isinstance(request, FleetRequest):
+        return ""
     if not isinstance(request, Request):
         return "link" if isinstance(request, LinkRequest) else "packed image"
     return f"kernel {request.kernel}" if kind == Kind.COMPILE else "module"

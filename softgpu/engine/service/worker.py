@@ -23,6 +23,7 @@ from softgpu.engine.merge import merge
 from softgpu.engine.options import Options
 from softgpu.engine.service.protocol import (
     AnyRequest,
+    FleetRequest,
     Frame,
     Kind,
     LinkRequest,
@@ -36,6 +37,7 @@ from softgpu.engine.service.protocol import (
 from softgpu.engine.service.unpacking import unpack
 from softgpu.engine.version import engine_version
 from tessera.errors import TesseraError
+from tessera.fleet import FleetError, parse_fleet
 
 OTHER_ENGINE = "this library was built for another version of the engine than the one installed: build it again"
 
@@ -80,6 +82,15 @@ def _unpacked(request: UnpackRequest, cache: ObjectCache) -> bytes:
     return content
 
 
+def _fleet(path: Path) -> bytes:
+    if path.exists() and not path.is_file():
+        raise FleetError(f"fleet file {path} is not a file")  # nobody may have us wait for a pipe
+    fleet = parse_fleet(f"@{path}")
+    if fleet.real:
+        raise FleetError(f"fleet file {path}: the software driver has no real GPUs, as {fleet.gpus[0].name}")
+    return os.fsencode(fleet.text)
+
+
 def answer(frame: Frame, backend: Backend, caches: dict[bytes, ObjectCache]) -> Frame:
     """The reply to a request; every failure is one, with a text that names the kernel."""
     try:
@@ -104,6 +115,8 @@ def answer(frame: Frame, backend: Backend, caches: dict[bytes, ObjectCache]) -> 
 def _made(kind: int, request: AnyRequest, backend: Backend, caches: dict[bytes, ObjectCache]) -> bytes:
     if isinstance(request, LinkRequest):
         return merge(request.texts)
+    if isinstance(request, FleetRequest):
+        return _fleet(Path(os.fsdecode(request.path)))
     if request.cache not in caches:
         caches[request.cache] = ObjectCache(Path(os.fsdecode(request.cache)))
     cache = caches[request.cache]
@@ -113,7 +126,7 @@ def _made(kind: int, request: AnyRequest, backend: Backend, caches: dict[bytes, 
 
 
 def _failure(status: Status, what: str, error: Exception, kind: str = "") -> Frame:
-    return Frame(status, f"{what}: {kind}{error}".encode(errors="backslashreplace"))
+    return Frame(status, f"{what}{': ' if what else ''}{kind}{error}".encode(errors="backslashreplace"))
 
 
 def work(service: socket.socket, backend: Backend, seconds: int) -> None:

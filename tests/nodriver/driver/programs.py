@@ -12,6 +12,7 @@ from tools import driver, native
 from tools.venv import PYTHON
 
 FOLDER = Path(__file__).resolve().parent / "c"
+FLEET = "A100-80G,L40S;from=A100-80G:to=L40S:bandwidth_gb_s=23:peer=true"
 SECONDS = 120
 
 
@@ -32,6 +33,6 @@ def compile_program(program: Path, sources: Sequence[Path], kind: str, *flags: s
 
 def run_program(program: Path, variables: Mapping[str, str] | None = None, arguments: Sequence[str] = (),
                 seconds: float = SECONDS) -> subprocess.CompletedProcess[str]:
-    """Run it on two devices."""
+    """Run it on two devices that may access each other's memory."""
     return subprocess.run([program, *arguments], capture_output=True, text=True, check=False, timeout=seconds,
-                          env={**os.environ, DEVICES.name: "A100-80G,L40S", **(variables or {})})
+                          env={**os.environ, DEVICES.name: FLEET, **(variables or {})})
