@@ -110,6 +110,10 @@ static CUresult run_in(const struct launch *launch, const struct view *view) {
 static CUresult run(const struct command *command) {
   const struct launch *launch = (const struct launch *)command;
   struct view *view;
+  if (!launch->grid[0] || !launch->grid[1] || !launch->grid[2]) {
+    complain("a graph was launched whose node of kernel %s has no blocks yet", launch->function->kernel->described->name);
+    return CUDA_ERROR_INVALID_VALUE;
+  }
   CHECK(allocations_table(launch->module->context, launch->module->device, &view));
   CUresult result = run_in(launch, view);
   view_release(view);
@@ -155,7 +159,7 @@ static CUresult read_parameters(const struct description_kernel *described, void
 
 static CUresult check_extents(const uint32_t grid[3], const uint32_t block[3], const struct description_kernel *described) {
   for (int n = 0; n < 3; n++)
-    if (!grid[n] || grid[n] > LARGEST_GRID[n] || !block[n] || block[n] > LARGEST_BLOCK[n]) return CUDA_ERROR_INVALID_VALUE;
+    if (grid[n] > LARGEST_GRID[n] || !block[n] || block[n] > LARGEST_BLOCK[n]) return CUDA_ERROR_INVALID_VALUE;
   uint64_t threads = (uint64_t)block[0] * block[1] * block[2];
   if (threads > MOST_THREADS) return CUDA_ERROR_INVALID_VALUE;
   const uint32_t *required = described->required;
@@ -231,6 +235,7 @@ static CUresult launch(const CUDA_KERNEL_NODE_PARAMS *params, bool cooperative, 
   struct stream_place place;
   struct command *made;
   CHECK(stream_place(stream, own, &place));
+  if (!params->gridDimX || !params->gridDimY || !params->gridDimZ) return CUDA_ERROR_INVALID_VALUE;
   CHECK(launch_command(params, cooperative, &place, &made));
   return submit(&place, false, made);
 }
