@@ -1,7 +1,7 @@
 /* The bytes of devices: a file in memory for each, mapped as a whole at a range of addresses of its own.
  *
  * The file is sparse: only pages that somebody wrote take memory of this machine. A block that is given back is zeroed at
- * once, by making holes where it has whole pages. */
+ * once. */
 #include "arena.h"
 
 #include <errno.h>
@@ -15,6 +15,7 @@
 #include "driver.h"
 #include "mapping.h"
 #include "memfile.h"
+#include "pages.h"
 #include "share.h"
 #include "space.h"
 
@@ -25,8 +26,7 @@ struct arena {
   CUdevice device;
   struct space space;
   uint64_t size;
-  uint8_t *base; /* NULL until the first block is taken */
-  int file;
+  struct pages pages; /* without addresses until the first block is taken */
   struct mapping *mapping; /* NULL: it is never unmapped */
 };
 
@@ -57,8 +57,8 @@ static bool begin(struct arena *arena, uint64_t bytes, const char *what) {
     close(file);
     return false;
   }
-  arena->file = file;
-  arena->base = base;
+  arena->pages.file = file;
+  arena->pages.base = base;
   arena->size = size;
   return true;
 }
@@ -69,60 +69,49 @@ struct arena *arena_make(CUdevice device, uint64_t size, const char *what) {
   *arena = (struct arena){.device = device};
   pthread_mutex_init(&arena->lock, NULL);
   if (begin(arena, size, what)) {
-    arena->mapping = mapping_make(arena->base, arena->size, NULL);
+    arena->mapping = mapping_make(arena->pages.base, arena->size, NULL);
     if (arena->mapping) return arena;
     space_end(&arena->space);
-    close(arena->file);
+    close(arena->pages.file);
   }
   free(arena);
   return NULL;
 }
 
 void arena_end(struct arena *arena) {
+  pages_end(&arena->pages);
   mapping_release(arena->mapping);
-  close(arena->file);
+  close(arena->pages.file);
   space_end(&arena->space);
   pthread_mutex_destroy(&arena->lock);
   free(arena);
 }
 
 struct mapping *arena_mapping(const struct arena *arena) { return arena->mapping; }
-int arena_file(const struct arena *arena) { return arena->file; }
+int arena_file(const struct arena *arena) { return arena->pages.file; }
 
 uint64_t arena_offset(const struct arena *arena, uint64_t address) {
-  return address - (uint64_t)(uintptr_t)arena->base;
+  return address - (uint64_t)(uintptr_t)arena->pages.base;
 }
 
 CUresult arena_take(struct arena *arena, uint64_t bytes, uint64_t alignment, struct block **block, uint64_t *address) {
   uint64_t size = device_at(arena->device)->memory, rounded = (bytes + GRAIN - 1) / GRAIN * GRAIN;
   if (bytes > size || !share_take(arena->device, rounded, size)) return CUDA_ERROR_OUT_OF_MEMORY;
   pthread_mutex_lock(&arena->lock);
-  *block = arena->base || begin(arena, size, "device") ? space_take(&arena->space, rounded, alignment) : NULL;
+  *block = arena->pages.base || begin(arena, size, "device") ? space_take(&arena->space, rounded, alignment) : NULL;
   pthread_mutex_unlock(&arena->lock);
   if (!*block) {
     share_give(arena->device, rounded);
     return CUDA_ERROR_OUT_OF_MEMORY;
   }
-  *address = (uint64_t)(uintptr_t)(arena->base + block_offset(*block));
+  pages_take(&arena->pages, block_offset(*block), block_size(*block));
+  *address = (uint64_t)(uintptr_t)(arena->pages.base + block_offset(*block));
   return CUDA_SUCCESS;
-}
-
-/* Whole pages are given back to this machine, which makes them zero; what else there is, is written. */
-static void clear(const struct arena *arena, uint64_t start, uint64_t size) {
-  uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), end = start + size;
-  uint64_t first = (start + page - 1) / page * page, last = end / page * page;
-  if (first < last && !fallocate(arena->file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)first,
-                                 (off_t)(last - first))) {
-    memset(arena->base + start, 0, first - start);
-    memset(arena->base + last, 0, end - last);
-  } else {
-    memset(arena->base + start, 0, size);
-  }
 }
 
 void arena_give(struct arena *arena, struct block *block) {
   uint64_t size = block_size(block);
-  clear(arena, block_offset(block), size);
+  pages_give(&arena->pages, block_offset(block), size);
   pthread_mutex_lock(&arena->lock);
   space_give(&arena->space, block);
   pthread_mutex_unlock(&arena->lock);

@@ -182,6 +182,14 @@ EXPORTED CUresult cuDeviceGetProperties(CUdevprop *properties, CUdevice ordinal)
   return CUDA_SUCCESS;
 }
 
+EXPORTED CUresult cuDeviceGetExecAffinitySupport(int *supported, CUexecAffinityType type, CUdevice ordinal) {
+  const struct device *device;
+  CHECK(device_of(ordinal, &device));
+  if (!supported || (int)type < 0 || type >= CU_EXEC_AFFINITY_TYPE_MAX) return CUDA_ERROR_INVALID_VALUE;
+  *supported = 0;
+  return CUDA_SUCCESS;
+}
+
 /* domain:bus:device.function, all hexadecimal. */
 EXPORTED CUresult cuDeviceGetPCIBusId(char *text, int length, CUdevice ordinal) {
   const struct device *device;

@@ -15,9 +15,15 @@ struct fill {
   struct memory memory;
 };
 
+/* Whether all bytes of an element are the same, as they are for 0. */
+static bool is_plain(const CUDA_MEMSET_NODE_PARAMS_v2 *params) {
+  unsigned byte = params->value & 0xff, bits = 8 * params->elementSize;
+  return !((params->value ^ byte * 0x01010101u) << (32 - bits));
+}
+
 static void fill_row(uint8_t *at, const CUDA_MEMSET_NODE_PARAMS_v2 *params, size_t row) {
-  if (params->elementSize == 1) {
-    memset(at, (int)params->value, row);
+  if (is_plain(params)) {
+    memset(at, (int)(params->value & 0xff), row);
     return;
   }
   memcpy(at, &params->value, params->elementSize); /* the lower bytes: this machine is little-endian */
@@ -100,40 +106,41 @@ static CUresult fill(struct way way, CUdeviceptr target, size_t pitch, unsigned 
   return fill_call(way, &(CUDA_MEMSET_NODE_PARAMS_v2){target, pitch, value, element, width, height, NULL});
 }
 
-#define FILLS(bits, type)                                                                                               \
-  EXPORTED CUresult cuMemsetD##bits##_v2(CUdeviceptr target, type value, size_t count) {                                \
-    return fill(LEGACY, target, 0, value, bits / 8, count, 1);                                                          \
-  }                                                                                                                     \
-  EXPORTED CUresult cuMemsetD##bits##_v2_ptds(CUdeviceptr target, type value, size_t count) {                           \
-    return fill(OWN, target, 0, value, bits / 8, count, 1);                                                             \
-  }                                                                                                                     \
-  EXPORTED CUresult cuMemsetD##bits(CUdeviceptr_v1 target, type value, unsigned int count) {                            \
-    return fill(LEGACY, target, 0, value, bits / 8, count, 1);                                                          \
-  }                                                                                                                     \
-  EXPORTED CUresult cuMemsetD##bits##Async(CUdeviceptr target, type value, size_t count, CUstream stream) {             \
-    return fill(IN(stream), target, 0, value, bits / 8, count, 1);                                                      \
-  }                                                                                                                     \
-  EXPORTED CUresult cuMemsetD##bits##Async_ptsz(CUdeviceptr target, type value, size_t count, CUstream stream) {        \
-    return fill(IN_OWN(stream), target, 0, value, bits / 8, count, 1);                                                  \
-  }                                                                                                                     \
-  EXPORTED CUresult cuMemsetD2D##bits##_v2(CUdeviceptr target, size_t pitch, type value, size_t width, size_t height) { \
-    return fill(LEGACY, target, pitch, value, bits / 8, width, height);                                                 \
-  }                                                                                                                     \
-  EXPORTED CUresult cuMemsetD2D##bits##_v2_ptds(CUdeviceptr target, size_t pitch, type value, size_t width,             \
-                                                size_t height) {                                                        \
-    return fill(OWN, target, pitch, value, bits / 8, width, height);                                                    \
-  }                                                                                                                     \
-  EXPORTED CUresult cuMemsetD2D##bits(CUdeviceptr_v1 target, unsigned int pitch, type value, unsigned int width,        \
-                                      unsigned int height) {                                                            \
-    return fill(LEGACY, target, pitch, value, bits / 8, width, height);                                                 \
-  }                                                                                                                     \
-  EXPORTED CUresult cuMemsetD2D##bits##Async(CUdeviceptr target, size_t pitch, type value, size_t width,                \
-                                             size_t height, CUstream stream) {                                          \
-    return fill(IN(stream), target, pitch, value, bits / 8, width, height);                                             \
-  }                                                                                                                     \
-  EXPORTED CUresult cuMemsetD2D##bits##Async_ptsz(CUdeviceptr target, size_t pitch, type value, size_t width,           \
-                                                  size_t height, CUstream stream) {                                     \
-    return fill(IN_OWN(stream), target, pitch, value, bits / 8, width, height);                                         \
+#define FILLS(bits, type)                                                                                        \
+  EXPORTED CUresult cuMemsetD##bits##_v2(CUdeviceptr target, type value, size_t count) {                         \
+    return fill(LEGACY, target, 0, value, bits / 8, count, 1);                                                   \
+  }                                                                                                              \
+  EXPORTED CUresult cuMemsetD##bits##_v2_ptds(CUdeviceptr target, type value, size_t count) {                    \
+    return fill(OWN, target, 0, value, bits / 8, count, 1);                                                      \
+  }                                                                                                              \
+  EXPORTED CUresult cuMemsetD##bits(CUdeviceptr_v1 target, type value, unsigned int count) {                     \
+    return fill(LEGACY, target, 0, value, bits / 8, count, 1);                                                   \
+  }                                                                                                              \
+  EXPORTED CUresult cuMemsetD##bits##Async(CUdeviceptr target, type value, size_t count, CUstream stream) {      \
+    return fill(IN(stream), target, 0, value, bits / 8, count, 1);                                               \
+  }                                                                                                              \
+  EXPORTED CUresult cuMemsetD##bits##Async_ptsz(CUdeviceptr target, type value, size_t count, CUstream stream) { \
+    return fill(IN_OWN(stream), target, 0, value, bits / 8, count, 1);                                           \
+  }                                                                                                              \
+  EXPORTED CUresult cuMemsetD2D##bits##_v2(CUdeviceptr target, size_t pitch, type value, size_t width,           \
+                                           size_t height) {                                                      \
+    return fill(LEGACY, target, pitch, value, bits / 8, width, height);                                          \
+  }                                                                                                              \
+  EXPORTED CUresult cuMemsetD2D##bits##_v2_ptds(CUdeviceptr target, size_t pitch, type value, size_t width,      \
+                                                size_t height) {                                                 \
+    return fill(OWN, target, pitch, value, bits / 8, width, height);                                             \
+  }                                                                                                              \
+  EXPORTED CUresult cuMemsetD2D##bits(CUdeviceptr_v1 target, unsigned int pitch, type value, unsigned int width, \
+                                      unsigned int height) {                                                     \
+    return fill(LEGACY, target, pitch, value, bits / 8, width, height);                                          \
+  }                                                                                                              \
+  EXPORTED CUresult cuMemsetD2D##bits##Async(CUdeviceptr target, size_t pitch, type value, size_t width,         \
+                                             size_t height, CUstream stream) {                                   \
+    return fill(IN(stream), target, pitch, value, bits / 8, width, height);                                      \
+  }                                                                                                              \
+  EXPORTED CUresult cuMemsetD2D##bits##Async_ptsz(CUdeviceptr target, size_t pitch, type value, size_t width,    \
+                                                  size_t height, CUstream stream) {                              \
+    return fill(IN_OWN(stream), target, pitch, value, bits / 8, width, height);                                  \
   }
 
 FILLS(8, unsigned char)

@@ -24,6 +24,7 @@ SAID = {
         "a module cannot be loaded: .*PTX:4:11.*", r"kernel saxpy, line \d+: .* at 0x1000, outside every allocation.*",
         r"kernel saxpy, line \d+: ld.global.f32 reads 4 bytes at 0x\w+, outside .*",
         "kernel wide, .* not aligned to 8.*", "kernel stop, .*trap.*"),
+    "notes": (r"SOFTGPU_DRIVER_VERSION=v\d+ is no version as in 12040; 13000 is reported",),
 }
 """What the driver says on standard error, in lines; nothing when the program is not here."""
 
