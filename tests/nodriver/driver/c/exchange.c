@@ -1,5 +1,6 @@
-/* Two processes of one machine: one exports memory and an event, the other opens them, does the same, and is killed. It is a
- * child by fork and exec, as the child of a fork alone cannot use the driver. Devices are an A100-80G and an L40S. */
+/* Two processes of one machine: one exports memory and an event, the other opens them, does the same, and is killed. It
+ * is a child by fork and exec, as the child of a fork alone cannot use the driver. Devices are an A100-80G and an L40S.
+ * */
 #include <signal.h>
 #include <stdint.h>
 #include <sys/stat.h>
@@ -41,7 +42,8 @@ static void begin(CUstream *stream) {
   OK(cuStreamCreate(stream, CU_STREAM_NON_BLOCKING));
 }
 
-/* The child reads what the parent wrote, as soon as its event says so, writes something else, and gives memory itself. */
+/* The child reads what the parent wrote, as soon as its event says so, writes something else, and gives memory itself.
+ * */
 static int child(void) {
   struct handles handles;
   CUstream stream;
