@@ -119,7 +119,8 @@ void variable_end(uint64_t address) {
 }
 
 /* Rows begin at multiples of the grain, which suits every element size that may be named. */
-EXPORTED CUresult cuMemAllocPitch_v2(CUdeviceptr *pointer, size_t *pitch, size_t width, size_t height, unsigned element) {
+EXPORTED CUresult cuMemAllocPitch_v2(CUdeviceptr *pointer, size_t *pitch, size_t width, size_t height,
+                                     unsigned element) {
   struct here here;
   CHECK(current(&here));
   if (!pointer || !pitch || !width || !height || (element != 4 && element != 8 && element != 16))
