@@ -6,8 +6,10 @@
 #include <string.h>
 
 #include "driver.h"
+#include "freed.h"
 #include "handles.h"
 
+static struct freed freed = FREED, freed_nodes = FREED;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* all graphs, and what follows */
 static unsigned long long last_graph, last_node, last_mark;
 
@@ -99,21 +101,21 @@ void node_end(struct node *node) {
   if (node->child) graph_end(node->child);
   free(node->before.at);
   free(node->after.at);
-  free(node);
+  object_free(&freed_nodes, node);
 }
 
 /* A node that has no edges yet. What it is to have stays the caller's. */
 static struct node *add(struct graph *graph, CUgraphNodeType type) {
-  struct node *node = calloc(1, sizeof *node);
+  struct node *node = object_make(&freed_nodes, sizeof *node);
   if (!node) return NULL;
   *node = (struct node){.graph = graph, .id = ++last_node, .type = type};
   if (!nodes_add(&graph->nodes, node)) {
-    free(node);
+    object_free(&freed_nodes, node);
     return NULL;
   }
   if (graph->hidden || handle_add(GRAPH_NODE, node)) return node;
   graph->nodes.count--;
-  free(node);
+  object_free(&freed_nodes, node);
   return NULL;
 }
 
@@ -142,10 +144,10 @@ void graph_remove(struct node *node) {
 }
 
 struct graph *graph_make(void) {
-  struct graph *graph = calloc(1, sizeof *graph);
+  struct graph *graph = object_make(&freed, sizeof *graph);
   if (graph) graph->id = ++last_graph;
   if (graph && handle_add(GRAPH, graph)) return graph;
-  free(graph);
+  object_free(&freed, graph);
   return NULL;
 }
 
@@ -174,7 +176,7 @@ static bool clone_nodes(const struct graph *from, struct graph *to) {
 }
 
 struct graph *graph_clone(const struct graph *from, bool hidden) {
-  struct graph *graph = hidden ? calloc(1, sizeof *graph) : graph_make();
+  struct graph *graph = hidden ? object_make(&freed, sizeof *graph) : graph_make();
   if (!graph) return NULL;
   graph->hidden = hidden;
   graph->origin = from->id;
@@ -197,7 +199,7 @@ void graph_end(struct graph *graph) {
   for (size_t n = 0; n < graph->nodes.count; n++) node_end(graph->nodes.at[n]);
   user_references_end(graph->objects);
   free(graph->nodes.at);
-  free(graph);
+  object_free(&freed, graph);
 }
 
 /* Whether captures write into it, or into a graph in it. */

@@ -6,6 +6,7 @@
 
 #include "capture.h"
 #include "driver.h"
+#include "freed.h"
 #include "graph_memory.h"
 #include "handles.h"
 #include "work.h"
@@ -25,6 +26,7 @@ struct exec {
   struct exec *next;               /* of those whose graphs have memory */
 };
 
+static struct freed freed = FREED;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* all of them, but for the counts */
 static struct exec *with_memory;
 
@@ -48,7 +50,7 @@ static void let_go(struct exec *exec) {
   graph_end(exec->graph);
   free(exec->queues);
   free(exec->operations);
-  free(exec);
+  object_free(&freed, exec);
 }
 
 /* Launches. */
@@ -247,7 +249,7 @@ static CUresult instantiate(CUgraphExec *handle, CUgraph graph, unsigned long lo
   if (flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH && !(flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH))
     return CUDA_ERROR_NOT_SUPPORTED;
   if (!handle || flags & ~FLAGS) return CUDA_ERROR_INVALID_VALUE;
-  struct exec *exec = calloc(1, sizeof *exec);
+  struct exec *exec = object_make(&freed, sizeof *exec);
   if (!exec) return CUDA_ERROR_OUT_OF_MEMORY;
   exec->references = 1;
   exec->flags = flags;
@@ -270,7 +272,7 @@ static CUresult instantiate(CUgraphExec *handle, CUgraph graph, unsigned long lo
   else if (exec->graph)
     let_go(exec);
   else
-    free(exec);
+    object_free(&freed, exec);
   return result;
 }
 

@@ -8,6 +8,7 @@
 
 #include "driver.h"
 #include "function.h"
+#include "instrument.h"
 #include "occupancy.h"
 #include "view.h"
 
@@ -22,7 +23,7 @@ static pthread_once_t pool_once = PTHREAD_ONCE_INIT;
 
 static void make_pool(void) { pool = sg_pool_create(0); }
 
-uint32_t launch_flags(void) { return 0; }
+uint32_t launch_flags(void) { return instrument_wants_accesses() ? SG_LOGS : 0; }
 
 struct launch {
   struct command command;
@@ -93,6 +94,13 @@ static CUresult run_in(const struct launch *launch, const struct view *view) {
     fflush(stdout);
   }
   if (result.status != SG_OK) complain("%s", result.message);
+  if (instrument_wants_accesses())
+    instrument_launch(&(struct launched){.kernel = launch->function->kernel->described->name,
+                                         .device = launch->module->device,
+                                         .grid = launch->grid,
+                                         .block = launch->block,
+                                         .shared = launch->dynamic_shared},
+                      &result);
   CUresult found = outcome(kernel, &result);
   sg_result_free(&result);
   if (globals != few) free(globals);
