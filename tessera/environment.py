@@ -52,5 +52,31 @@ MACHINE = EnvironmentVariable(
     "Name of a machine of software GPUs; processes that name the same one share its GPUs and their memory.",
 )
 
-VARIABLES: tuple[EnvironmentVariable, ...] = (MATERIAL, CACHE, PYTHON, DEVICES, DRIVER_VERSION, MACHINE)
+STRICT = EnvironmentVariable(
+    "SOFTGPU_STRICT",
+    "0",
+    "1: the software driver forbids what real ones forbid or do not promise, even where it could do it.",
+)
+
+CLOCK = EnvironmentVariable(
+    "SOFTGPU_CLOCK",
+    "`off`",
+    "`modelled:DILATION`: work takes the time that it would take on the cards, times that factor.",
+)
+
+ROUNDING = EnvironmentVariable(
+    "SOFTGPU_ROUNDING",
+    "0",
+    "1: approximate functions and tensor cores round differently on different families of cards, as they do.",
+)
+
+INSTRUMENT = EnvironmentVariable(
+    "SOFTGPU_INSTRUMENT",
+    "no instrument",
+    "File that says what the software driver is to record, to fail and to delay.",
+)
+
+VARIABLES: tuple[EnvironmentVariable, ...] = (
+    MATERIAL, CACHE, PYTHON, DEVICES, DRIVER_VERSION, MACHINE, STRICT, CLOCK, ROUNDING, INSTRUMENT,
+)  # fmt: skip
 """The table, in the order in which the documentation shows it."""

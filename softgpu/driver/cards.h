@@ -4,8 +4,9 @@
 
 struct card {
   const char *name, *full_name;
-  unsigned long long memory; /* bytes, like everything but the clocks in kHz and the bandwidth in MB/s */
+  unsigned long long memory; /* bytes, like everything but the clocks in kHz and the bandwidths in MB/s */
   int major, minor, sms, clock, threads_per_sm, blocks_per_sm, shared_per_sm, shared_per_block, l2, bandwidth, bus_bits;
+  int host_bandwidth; /* in each direction */
 };
 
 struct card_name {

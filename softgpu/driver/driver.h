@@ -14,18 +14,27 @@
 /* The same function under one more symbol. */
 #define ALIAS(name) __attribute__((alias(ALIAS_TEXT(name))))
 #define ALIAS_TEXT(name) #name
-enum { MOST_DEVICES = 64 };
+enum { MOST_DEVICES = 64, LONGEST_NAME = 63 };
 
 struct device {
   const struct card *card;
   size_t memory;
   CUuuid uuid;
+  char name[LONGEST_NAME + 1]; /* what the fleet calls it */
+};
+
+/* What is between two devices, in both directions. */
+struct link {
+  double bandwidth; /* bytes a second */
+  double latency;   /* seconds; 0: nobody says */
+  bool peer;        /* one may access the other's memory */
 };
 
 /* machine.c: the devices, set once by cuInit and constant from then on. */
 bool machine_begin(void);
 const struct device *device_at(CUdevice ordinal); /* NULL for a number that no device has */
 int device_count(void);
+const struct link *device_link(CUdevice first, CUdevice second); /* of two that there are, not the same */
 
 /* init.c */
 CUresult ready(void); /* CUDA_SUCCESS once cuInit has succeeded in this process */

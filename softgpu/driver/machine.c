@@ -1,29 +1,24 @@
 /* The machine: which devices there are, from SOFTGPU_DEVICES. */
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "driver.h"
+#include "fleet.h"
 #include "share.h"
 
 static const char DEFAULT[] = "A100-80G,L40S";
 
-static struct device devices[MOST_DEVICES];
-static int count;
+static struct fleet fleet;
 
-int device_count(void) { return count; }
+int device_count(void) { return fleet.count; }
 
 const struct device *device_at(CUdevice ordinal) {
-  return ordinal >= 0 && ordinal < count ? &devices[ordinal] : NULL;
+  return ordinal >= 0 && ordinal < fleet.count ? &fleet.devices[ordinal] : NULL;
 }
 
-static const struct card *card_named(const char *name, size_t length) {
-  for (unsigned i = 0; i < card_name_count; i++)
-    if (strlen(card_names[i].name) == length && !strncasecmp(card_names[i].name, name, length))
-      return &cards[card_names[i].card];
-  return NULL;
-}
+const struct link *device_link(CUdevice first, CUdevice second) { return &fleet.links[first][second]; }
 
 /* Told apart by their place; the same in every process of the machine. */
 static CUuuid uuid_of(int ordinal) {
@@ -31,42 +26,48 @@ static CUuuid uuid_of(int ordinal) {
   return id;
 }
 
-/* Words between commas, with spaces around them. */
-static bool parse(const char *text) {
-  for (const char *at = text;;) {
-    at += strspn(at, " \t");
-    size_t length = strcspn(at, ",");
-    const char *next = at + length;
-    while (length && (at[length - 1] == ' ' || at[length - 1] == '\t')) length--;
-    const struct card *card = card_named(at, length);
-    if (!card) {
-      complain("SOFTGPU_DEVICES=%.100s: device %d: no card is named '%.*s'; docs/fleets.md has the list", text, count,
-               length < 60 ? (int)length : 60, at);
-      return false;
-    }
-    if (count == MOST_DEVICES) {
-      complain("SOFTGPU_DEVICES names more than %d devices", MOST_DEVICES);
-      return false;
-    }
-    devices[count] = (struct device){.card = card, .memory = card->memory, .uuid = uuid_of(count)};
-    count++;
-    if (!*next) return true;
-    at = next + 1;
+/* FNV-1a. */
+static uint64_t digest(const void *bytes, size_t size) {
+  uint64_t hash = 0xcbf29ce484222325;
+  for (const unsigned char *at = bytes; size--; at++) hash = (hash ^ *at) * 0x100000001b3;
+  return hash;
+}
+
+__attribute__((format(printf, 3, 4))) static void append(char *text, size_t size, const char *format, ...) {
+  size_t length = strlen(text);
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(text + length, size - length, format, arguments);
+  va_end(arguments);
+}
+
+/* What all processes of a machine must agree on. Links are too many to be told. */
+static void describe(char *text, size_t size) {
+  *text = 0;
+  for (int n = 0; n < fleet.count; n++) {
+    const struct device *device = &fleet.devices[n];
+    append(text, size, "%s%s", n ? "," : "", device->card->name);
+    if (device->memory != device->card->memory) append(text, size, ":%zu MiB", device->memory >> 20);
   }
+  if (!fleet.said) return;
+  uint64_t links = 0;
+  for (int a = 0; a < fleet.count; a++)
+    for (int b = 0; b < fleet.count; b++) {
+      double told[3] = {fleet.links[a][b].bandwidth, fleet.links[a][b].latency, fleet.links[a][b].peer};
+      links = links * 31 + digest(told, sizeof told);
+    }
+  append(text, size, " with the links %016llx", (unsigned long long)links);
 }
 
 bool machine_begin(void) {
   const char *text = getenv("SOFTGPU_DEVICES");
-  count = 0;
   if (text && *text == '@') {
     complain("SOFTGPU_DEVICES=%.100s: fleet files are not read by the driver; name cards", text);
     return false;
   }
-  if (!parse(text && *text ? text : DEFAULT)) return false;
-  char names[1024] = "";
-  for (int n = 0; n < count; n++) {
-    size_t length = strlen(names);
-    snprintf(names + length, sizeof names - length, "%s%s", n ? "," : "", devices[n].card->name);
-  }
-  return share_begin(names);
+  if (!fleet_parse(text && *text ? text : DEFAULT, &fleet)) return false;
+  for (int n = 0; n < fleet.count; n++) fleet.devices[n].uuid = uuid_of(n);
+  char told[4096];
+  describe(told, sizeof told);
+  return share_begin(told);
 }

@@ -6,7 +6,9 @@ static CUresult pair(CUdevice first, CUdevice second) {
   return device_at(first) && device_at(second) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
 }
 
-bool devices_are_peers(CUdevice first, CUdevice second) { return first != second; }
+bool devices_are_peers(CUdevice first, CUdevice second) {
+  return first != second && device_link(first, second)->peer;
+}
 
 EXPORTED CUresult cuDeviceCanAccessPeer(int *can, CUdevice device, CUdevice peer) {
   CHECK(pair(device, peer));

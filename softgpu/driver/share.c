@@ -28,7 +28,7 @@ struct slot {
 
 struct state {
   _Atomic uint64_t magic;
-  char devices[1024]; /* the machine that the first process named */
+  char devices[4096]; /* the machine that the first process named */
   struct slot slots[SLOTS];
 };
 

@@ -16,6 +16,7 @@ FOLDER = Path(__file__).resolve().parent / "c"
 PROGRAMS = sorted(path.stem for path in FOLDER.glob("*.c"))
 KINDS = ["", *native.SANITIZERS]
 SECONDS = 120
+FLEET = "A100-80G,L40S;from=A100-80G:to=L40S:bandwidth_gb_s=23:peer=true"
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind or "plain")
@@ -28,6 +29,6 @@ def test_program(name: str, kind: str, tmp_path: Path) -> None:
     made = subprocess.run(command, capture_output=True, text=True, check=False)
     assert made.returncode == 0, made.stderr
     done = subprocess.run([program], capture_output=True, text=True, check=False, timeout=SECONDS,
-                          env={**os.environ, DEVICES.name: "A100-80G,L40S"})
+                          env={**os.environ, DEVICES.name: FLEET})
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stderr == ""

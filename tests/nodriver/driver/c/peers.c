@@ -1,4 +1,5 @@
-/* Peer access: what can be enabled, by whom, and until when. Devices are an A100-80G and an L40S. */
+/* Peer access: what can be enabled, by whom, and until when. Devices are an A100-80G and an L40S, with
+ * access to each other. */
 #include "check.h"
 
 static void pairs(void) {
