@@ -156,7 +156,7 @@ WORK = {
     "wmma.load.c.sync.aligned.row.m16n16k16.global.f32 {%f1, %f2, %f3, %f4, %f5, %f6, %f7, %f8}, [%a];":
         {"memory": 1, "global_read": 32},
     "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%f1, %f2, %f3, %f4}, {%r1, %r2}, {%r3}, {%f1, %f2, %f3, %f4};":
-        {"tensor": 1},
+        {"tensor": 1, "products": 32},
 }
 
 
