@@ -1,6 +1,7 @@
 /* Commands, and how they get into queues. */
 #include "command.h"
 
+#include "clock.h"
 #include "driver.h"
 #include "watch.h"
 
@@ -23,7 +24,10 @@ static void run(void *given) {
   if (result != CUDA_SUCCESS) {
     if (command->kind->skip) command->kind->skip(command, result);
   } else {
+    clock_step(command->kind->type);
+    if (command->kind->foreign) clock_settle(); /* the function itself takes this machine's time */
     result = command->kind->run(command);
+    clock_settle();
     if (result != CUDA_SUCCESS) context_fail(command->context, command->context_id, result);
     watch_now();
   }
@@ -48,6 +52,7 @@ static CUresult do_now(const struct stream_place *place, struct command *command
 }
 
 CUresult submit(const struct stream_place *place, bool waits, struct command *command) {
+  clock_call(command->kind->type);
   CUresult result = waits ? do_now(place, command) : command_queue(command, place->queue, NULL, 0, NULL);
   command_release(command);
   return result;
@@ -59,7 +64,7 @@ bool is_captured(const struct stream_place *place) {
 }
 
 bool submit_now(const struct stream_place *place, struct command *command, CUresult *result) {
-  if (is_captured(place)) return false;
+  if (is_captured(place) || clock_on()) return false; /* it takes longer than the call */
   command_hold(command);
   if (!queue_try(place->queue, &(struct work){run, command, command->kind->foreign})) {
     command_release(command);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "allocations.h"
+#include "cost.h"
 #include "driver.h"
 #include "mapping.h"
 
@@ -69,6 +70,7 @@ static struct extent joined(const struct copy *copy) {
 static CUresult run(const struct command *command) {
   const struct copy *copy = (const struct copy *)command;
   move(copy->target, copy->source, joined(copy));
+  cost_copy(copy->target.start, copy->source.start, copy->extent.row * copy->extent.height * copy->extent.depth);
   return CUDA_SUCCESS;
 }
 

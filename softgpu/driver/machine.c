@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clock.h"
 #include "driver.h"
 #include "fleet.h"
 #include "share.h"
@@ -49,6 +50,7 @@ static void describe(char *text, size_t size) {
     append(text, size, "%s%s", n ? "," : "", device->card->name);
     if (device->memory != device->card->memory) append(text, size, ":%zu MiB", device->memory >> 20);
   }
+  if (clock_on()) append(text, size, " at the clock modelled:%g", clock_dilation());
   if (!fleet.said) return;
   uint64_t links = 0;
   for (int a = 0; a < fleet.count; a++)
@@ -65,6 +67,7 @@ bool machine_begin(void) {
     complain("SOFTGPU_DEVICES=%.100s: fleet files are not read by the driver; name cards", text);
     return false;
   }
+  if (!clock_begin()) return false;
   if (!fleet_parse(text && *text ? text : DEFAULT, &fleet)) return false;
   for (int n = 0; n < fleet.count; n++) fleet.devices[n].uuid = uuid_of(n);
   char told[4096];

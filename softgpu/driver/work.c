@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "clock.h"
 #include "driver.h"
 #include "thread.h"
 
@@ -25,6 +26,7 @@ struct operation {
   struct queue *woken; /* queues that wait for this one, by `follower` */
   unsigned references;
   bool done;
+  uint64_t begin, end; /* of the modelled clock: before which it cannot begin; when it ended */
 };
 
 struct queue {
@@ -112,7 +114,8 @@ static void ready_remove(struct queue *queue) {
 /* Put a queue, which has a first operation that nobody does, where it belongs now. True when that can be done. */
 static bool place(struct queue *queue) {
   struct operation *first = queue->first;
-  while (first->waited < first->waits && first->after[first->waited]->done) first->waited++;
+  for (; first->waited < first->waits && first->after[first->waited]->done; first->waited++)
+    if (first->begin < first->after[first->waited]->end) first->begin = first->after[first->waited]->end;
   if (first->waited == first->waits) {
     ready_add(queue);
     return true;
@@ -139,6 +142,7 @@ static void finish(struct operation *operation) {
   }
   operation->woken = NULL;
   if (queue->first) {
+    if (queue->first->begin < operation->end) queue->first->begin = operation->end;
     place_and_call(queue);
   } else {
     queue->last = NULL;
@@ -153,12 +157,18 @@ static void finish(struct operation *operation) {
 /* Do the first operation of a ready queue. The lock is held before and after. */
 static void do_first(struct queue *queue) {
   struct operation *operation = queue->first;
+  struct work work = operation->work;
   ready_remove(queue);
+  clock_enter(operation->begin);
   pthread_mutex_unlock(&lock);
   doing = operation;
-  operation->work.action(operation->work.given);
+  work.action(work.given);
+  uint64_t end = clock_leave(work.foreign);
   pthread_mutex_lock(&lock);
-  if (doing) finish(operation); /* else it may be gone */
+  if (doing) { /* else it may be gone */
+    operation->end = end;
+    finish(operation);
+  }
   doing = NULL;
 }
 
@@ -169,7 +179,9 @@ struct operation *operation_defer(void) {
 }
 
 void operation_end(struct operation *operation) {
+  uint64_t now = clock_now();
   pthread_mutex_lock(&lock);
+  operation->end = operation->begin > now ? operation->begin : now;
   finish(operation);
   pthread_mutex_unlock(&lock);
 }
@@ -229,7 +241,8 @@ static struct operation *append(struct queue *queue, const struct work *work, st
     free(operation);
     return NULL;
   }
-  *operation = (struct operation){.queue = queue, .work = *work, .after = list, .references = 2};
+  *operation = (struct operation){.queue = queue, .work = *work, .after = list, .references = 2,
+                                  .begin = clock_issue()};
   for (size_t n = 0; n < count; n++)
     if (!after[n]->done) list[operation->waits++] = after[n];
   for (struct queue *other = busy; other; other = other->next)
@@ -265,8 +278,10 @@ bool queue_do(struct queue *queue, const struct work *work) {
   pthread_mutex_lock(&lock);
   struct operation *operation = append(queue, work, NULL, 0, true);
   if (operation) wait_for(operation);
+  uint64_t end = operation ? operation->end : 0;
   release(operation);
   pthread_mutex_unlock(&lock);
+  clock_waited(end);
   return operation;
 }
 
@@ -292,7 +307,9 @@ struct operation *queue_last(struct queue *queue) {
 void operation_wait(struct operation *operation) {
   pthread_mutex_lock(&lock);
   wait_for(operation);
+  uint64_t end = operation->end;
   pthread_mutex_unlock(&lock);
+  clock_waited(end);
 }
 
 /* One after another, of those that are there now: others may add to the queues meanwhile. */
@@ -303,10 +320,13 @@ void work_wait(CUcontext context) {
   struct operation **last = malloc((count + 1) * sizeof *last);
   for (struct queue *queue = busy; last && queue; queue = queue->next)
     if (queue->context == context) (last[n++] = queue->last)->references++;
+  uint64_t end = 0;
   for (n = 0; last && n < count; n++) {
     wait_for(last[n]);
+    if (end < last[n]->end) end = last[n]->end;
     release(last[n]);
   }
   free(last);
   pthread_mutex_unlock(&lock);
+  clock_waited(end);
 }

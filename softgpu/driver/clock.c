@@ -1,0 +1,173 @@
+/* The modelled clock.
+ *
+ * Ends are computed from modelled times, never from when a thread woke up, so that what this machine adds does not add up:
+ * an operation begins when the last one of those before it ended and the parts of devices that it takes are free. */
+#include "clock.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "driver.h"
+
+/* What is taken besides the work itself, in nanoseconds: by the thread that calls, and in the stream. Where they come from is
+ * in docs/clock.md. */
+static const struct {
+  uint32_t call, stream;
+} COSTS[] = {
+    [CU_GRAPH_NODE_TYPE_KERNEL] = {2200, 900},
+    [CU_GRAPH_NODE_TYPE_MEMCPY] = {3000, 3000},
+    [CU_GRAPH_NODE_TYPE_MEMSET] = {2200, 900},
+    [CU_GRAPH_NODE_TYPE_HOST] = {2200, 5000},
+    [CU_GRAPH_NODE_TYPE_EVENT_RECORD] = {700, 500},
+    [CU_GRAPH_NODE_TYPE_WAIT_EVENT] = {700, 1000},
+    [CU_GRAPH_NODE_TYPE_MEM_ALLOC] = {1000, 0},
+    [CU_GRAPH_NODE_TYPE_MEM_FREE] = {1000, 0},
+    [CU_GRAPH_NODE_TYPE_BATCH_MEM_OP] = {1000, 1000},
+};
+
+enum {
+  WAIT = 3600,         /* from the end of what a thread waits for until it goes on */
+  GRAPH = 2500,        /* to launch a graph */
+  GRAPH_NODE = 1,      /* and for each of its nodes */
+  LEAD = 5000000,      /* of this machine: so far a thread may be ahead of what its calls take */
+  LATE = 5000000,      /* of this machine: what ends so much too late makes a run void */
+  SPIN = 50000,        /* of this machine: what is left of a wait when sleeping is not exact enough */
+  SECOND = 1000000000
+};
+
+static const double MOST_DILATION = 1e6;
+
+static double dilation; /* 0: off */
+static pid_t begun_in;
+static _Atomic uint64_t operations, late, worst; /* `worst` in nanoseconds of this machine */
+
+static _Thread_local struct {
+  uint64_t issued; /* what the thread has called until now has returned then */
+  uint64_t time;   /* how far its operation has come */
+  uint64_t fixed;  /* what its step takes anyhow, if that has not been taken yet */
+} own;
+
+bool clock_on(void) { return dilation > 0; }
+
+double clock_dilation(void) { return dilation; }
+
+bool clock_begin(void) {
+  static const char modelled[] = "modelled:";
+  const char *text = getenv("SOFTGPU_CLOCK");
+  if (!text || !*text || !strcmp(text, "off")) return true;
+  char *end = NULL;
+  bool named = !strncmp(text, modelled, sizeof modelled - 1);
+  const char *number = named ? text + sizeof modelled - 1 : text;
+  double value = named && strspn(number, "0123456789.") == strlen(number) ? strtod(number, &end) : 0;
+  if (!end || end == number || *end || !(value >= 1 && value <= MOST_DILATION)) {
+    complain("SOFTGPU_CLOCK=%.60s is neither off nor modelled:DILATION, with a dilation from 1 to %.0f", text, MOST_DILATION);
+    return false;
+  }
+  dilation = value;
+  begun_in = getpid();
+  return true;
+}
+
+static uint64_t wall(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (uint64_t)now.tv_sec * SECOND + (uint64_t)now.tv_nsec;
+}
+
+uint64_t clock_now(void) { return dilation > 0 ? (uint64_t)((double)(wall() - share_start()) / dilation) : 0; }
+
+static uint64_t wall_of(uint64_t time) { return share_start() + (uint64_t)((double)time * dilation) + 1; }
+
+static void wait_until(uint64_t due) {
+  uint64_t now = wall();
+  if (now + SPIN < due) {
+    uint64_t until = due - SPIN;
+    struct timespec at = {(time_t)(until / SECOND), (long)(until % SECOND)};
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL) == EINTR) continue;
+  }
+  while (wall() < due) __builtin_ia32_pause();
+}
+
+static void advance(uint64_t nanoseconds) {
+  uint64_t now = clock_now(), lead = (uint64_t)(LEAD / dilation);
+  if (own.issued < now) own.issued = now;
+  own.issued += nanoseconds;
+  if (own.issued > now + lead) wait_until(wall_of(own.issued - lead));
+}
+
+void clock_call(CUgraphNodeType type) {
+  if (dilation > 0 && type < sizeof COSTS / sizeof *COSTS) advance(COSTS[type].call);
+}
+
+void clock_call_graph(size_t nodes) {
+  if (dilation > 0) advance(GRAPH + (uint64_t)GRAPH_NODE * nodes);
+}
+
+uint64_t clock_issue(void) {
+  uint64_t now = clock_now();
+  return own.issued > now ? own.issued : now;
+}
+
+void clock_waited(uint64_t end) {
+  if (!(dilation > 0) || !end) return;
+  if (own.issued < end + WAIT) own.issued = end + WAIT;
+  wait_until(wall_of(end + WAIT));
+}
+
+void clock_enter(uint64_t begin) {
+  own.time = begin;
+  own.fixed = 0;
+}
+
+uint64_t clock_leave(bool foreign) {
+  uint64_t now = foreign ? clock_now() : 0;
+  return own.time > now ? own.time : now;
+}
+
+void clock_step(CUgraphNodeType type) {
+  if (dilation > 0 && type < sizeof COSTS / sizeof *COSTS) own.fixed = COSTS[type].stream;
+}
+
+static void note_worst(uint64_t nanoseconds) {
+  uint64_t before = worst;
+  while (before < nanoseconds && !__atomic_compare_exchange_n(&worst, &before, nanoseconds, false, __ATOMIC_RELAXED,
+                                                              __ATOMIC_RELAXED))
+    continue;
+}
+
+void clock_take(const struct taken *parts, size_t count, double nanoseconds) {
+  if (!(dilation > 0)) return;
+  uint64_t duration = own.fixed + (uint64_t)(nanoseconds + 0.5);
+  own.fixed = 0;
+  own.time = share_occupy(parts, count, own.time, duration) + duration;
+  uint64_t due = wall_of(own.time);
+  wait_until(due);
+  uint64_t after = wall() - due;
+  operations++;
+  if (after <= LATE) return;
+  late++;
+  share_late(1);
+  note_worst(after);
+}
+
+void clock_settle(void) {
+  if (own.fixed) clock_take(NULL, 0, 0);
+}
+
+uint64_t clock_stamp(void) { return dilation > 0 ? own.time : wall(); }
+
+/* When the process ends. */
+__attribute__((destructor)) static void report(void) {
+  if (!(dilation > 0) || begun_in != getpid()) return;
+  unsigned long long all = operations, bad = late;
+  if (bad)
+    complain("modelled clock: this run is void: %llu of %llu operations ended late, by up to %.1f ms", bad, all,
+             (double)worst / 1e6);
+  else if (share_late(0))
+    complain("modelled clock: this run is void: operations of another process ended late; %llu here were in time", all);
+  else
+    complain("modelled clock: %llu operations, all in time", all);
+}

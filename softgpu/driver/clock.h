@@ -1,0 +1,41 @@
+/* The modelled clock: when what streams do begins and ends as if the devices were the cards that they are called after.
+ * docs/clock.md. Times are nanoseconds since the machine began, as its devices would count them; this machine has
+ * SOFTGPU_CLOCK's dilation times as long. Without that variable nothing here does anything. */
+#ifndef SOFTGPU_CLOCK_H
+#define SOFTGPU_CLOCK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "api.h"
+#include "share.h"
+
+/* Read SOFTGPU_CLOCK, before `share_begin`; false, after a line on standard error, when it makes no sense. */
+bool clock_begin(void);
+bool clock_on(void);
+double clock_dilation(void); /* 0: off */
+
+/* Threads of the program. A call takes its time; what it adds to a queue cannot begin before it has returned. */
+void clock_call(CUgraphNodeType type);
+void clock_call_graph(size_t nodes);
+uint64_t clock_issue(void);
+/* The calling thread has waited for something that ended then. */
+void clock_waited(uint64_t end);
+
+/* Operations: what the calling thread does between these two can begin at `begin`. When it ended; if it was `foreign`, or ended
+ * at no modelled time for another reason, not before now. */
+void clock_enter(uint64_t begin);
+uint64_t clock_leave(bool foreign);
+uint64_t clock_now(void);
+
+/* Steps of an operation. Each takes what all of its type take, and between `clock_step` and `clock_settle` may take parts of
+ * devices for some time more; the thread waits until it has ended. */
+void clock_step(CUgraphNodeType type);
+void clock_take(const struct taken *parts, size_t count, double nanoseconds);
+void clock_settle(void);
+
+/* For events: the time of the operation that the thread does, or that of this machine when the clock is off. */
+uint64_t clock_stamp(void);
+
+#endif
