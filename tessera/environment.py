@@ -37,7 +37,7 @@ PYTHON = EnvironmentVariable(
 DEVICES = EnvironmentVariable(
     "SOFTGPU_DEVICES",
     "`A100-80G,L40S`",
-    "The software driver's GPUs, by card: see [fleets.md](fleets.md).",
+    "The software driver's GPUs, a fleet: see [fleets.md](fleets.md).",
 )
 
 DRIVER_VERSION = EnvironmentVariable(
@@ -67,7 +67,7 @@ CLOCK = EnvironmentVariable(
 ROUNDING = EnvironmentVariable(
     "SOFTGPU_ROUNDING",
     "0",
-    "1: approximate functions and tensor cores round differently on different families of cards, as they do.",
+    "1: approximate functions and tensor cores of cards from capability 8.9 on round otherwise than those of older cards.",
 )
 
 INSTRUMENT = EnvironmentVariable(

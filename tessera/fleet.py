@@ -35,6 +35,8 @@ from typing import Any
 from tessera.cards import GIB, Card, CardError, card_named
 from tessera.errors import TesseraError
 
+DEFAULT = "A100-80G,L40S"
+"""The software fleet where nobody names one; the driver has the same."""
 MOST_GPUS = 64
 LONGEST_NAME = 63
 """Bytes."""

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from ptxparse.launch_text import parse_launch
 from tessera.cli.examination import FileFindings, examine, launched
-from tessera.cli.reporters import ptx_launch, ptx_text
+from tessera.cli.reporters import output, ptx_launch, ptx_text
 from tests.material import ROOT
 
 FOLDER = ROOT / "tests" / "nodriver" / "ptxparse" / "golden"
@@ -37,7 +37,7 @@ def said(path: Path) -> str:
     if found.error is not None or found.module is None:
         raise AssertionError(f"{path}: {found.error}")
     found.path = path.name
-    return ptx_text.plain([ptx_text.file_part(found, found.module)]) + "".join(_launches(found, path.read_text()))
+    return output.plain([ptx_text.file_part(found, found.module)]) + "".join(_launches(found, path.read_text()))
 
 
 def _launches(found: FileFindings, text: str) -> list[str]:
@@ -46,7 +46,7 @@ def _launches(found: FileFindings, text: str) -> list[str]:
     for name, launch in _LAUNCH.findall(text):
         (kernel,) = [k for k in found.kernels if k.function.name == name]
         result = launched(found.module, kernel, parse_launch(launch))
-        parts.append(ptx_text.plain([Text(f"\n{name}, {launch}"), *ptx_launch.lines(result, kernel.program)]))
+        parts.append(output.plain([Text(f"\n{name}, {launch}"), *ptx_launch.lines(result, kernel.program)]))
     return parts
 
 

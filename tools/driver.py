@@ -42,6 +42,7 @@ def build(python: Path, kind: str = "") -> Path:
     folder = BUILD / "native" / kind.replace(",", "-") if kind else LIBRARY.parent
     title = "compile the driver" + (f" ({kind})" if kind else "")
     extra = (f"-I{include}", f"-I{SOURCES}", f"-I{made}", f"-I{native.SOURCES}", "-ldl", f"-Wl,--version-script={EXPORTS}",
+             "-Wl,-Bsymbolic-functions",  # its functions call each other, whatever stands between it and the program
              "-Wl,-z,nodelete")  # its threads may outlive a dlclose
     library = native.linked(folder / LIBRARY.name, title, inputs(), kind, extra,
                             "The driver is C11 with glibc on x86-64.")

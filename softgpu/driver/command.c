@@ -3,6 +3,7 @@
 
 #include "clock.h"
 #include "driver.h"
+#include "strict.h"
 #include "watch.h"
 
 struct command command_begin(const struct command_kind *kind, const struct stream_place *place) {
@@ -52,8 +53,13 @@ static CUresult do_now(const struct stream_place *place, struct command *command
 }
 
 CUresult submit(const struct stream_place *place, bool waits, struct command *command) {
+  CUresult result = strict_room(place);
+  if (result != CUDA_SUCCESS) {
+    command_release(command);
+    return result;
+  }
   clock_call(command->kind->type);
-  CUresult result = waits ? do_now(place, command) : command_queue(command, place->queue, NULL, 0, NULL);
+  result = waits ? do_now(place, command) : command_queue(command, place->queue, NULL, 0, NULL);
   command_release(command);
   return result;
 }

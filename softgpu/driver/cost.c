@@ -78,7 +78,7 @@ static double memory_seconds(CUdevice device, double sms, const struct traffic *
   double port = sms * FETCHED * card->clock * 1e3, own = card->bandwidth * 1e6;
   double seconds = larger(traffic->own / (own < port ? own : port), traffic->host / (card->host_bandwidth * 1e6));
   for (int peer = 0; peer < device_count(); peer++)
-    if (traffic->peers[peer] > 0) seconds = larger(seconds, traffic->peers[peer] / device_link(device, peer)->bandwidth);
+    if (traffic->peers[peer] > 0) seconds = larger(seconds, traffic->peers[peer] / device_connection(device, peer)->bandwidth);
   return seconds;
 }
 
@@ -99,7 +99,7 @@ static double copy_rate(int to, int from) {
   int one = to == HOST ? from : to;
   if (one == HOST) return HOST_COPY;
   if (to == from) return device_at(to)->card->bandwidth * 1e6 / 2;
-  return to == HOST || from == HOST ? device_at(one)->card->host_bandwidth * 1e6 : device_link(from, to)->bandwidth;
+  return to == HOST || from == HOST ? device_at(one)->card->host_bandwidth * 1e6 : device_connection(from, to)->bandwidth;
 }
 
 void cost_copy(uint64_t target, uint64_t source, size_t bytes) {
@@ -116,7 +116,7 @@ void cost_copy(uint64_t target, uint64_t source, size_t bytes) {
     if (to != HOST) parts[count++] = (struct taken){to, PART_IN};
     if (from != HOST) parts[count++] = (struct taken){from, PART_OUT};
   }
-  if (count == 2) seconds += device_link(from, to)->latency;
+  if (count == 2) seconds += device_connection(from, to)->latency;
   clock_take(parts, to == HOST && from == HOST ? 0 : count, seconds * 1e9);
 }
 

@@ -48,12 +48,16 @@ struct description_variable {
 struct description {
   const struct description_kernel *kernels; /* in the order of the text, as are the variables */
   const struct description_variable *variables;
-  uint32_t kernel_count, variable_count;
+  const char *const *unresolved; /* names that the module uses, and that another one must define */
+  uint32_t kernel_count, variable_count, unresolved_count;
 };
 
-/* The description of a PTX text with a digest by sg_module_digest. An error has its reason in `why`. */
+/* The description of a PTX text with a digest by sg_module_digest. An error has its reason in `why`; one that
+ * module_describe finds beside those of part_describe is that something is unresolved. */
 CUresult module_describe(const char *ptx, size_t bytes, const uint8_t digest[SG_DIGEST_BYTES],
                          struct description **out, struct sg_failure *why);
+CUresult part_describe(const char *ptx, size_t bytes, const uint8_t digest[SG_DIGEST_BYTES], struct description **out,
+                       struct sg_failure *why);
 void description_free(struct description *description); /* NULL is allowed */
 
 /* By name; NULL when there is none. */

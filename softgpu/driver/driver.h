@@ -24,7 +24,7 @@ struct device {
 };
 
 /* What is between two devices, in both directions. */
-struct link {
+struct connection {
   double bandwidth; /* bytes a second */
   double latency;   /* seconds; 0: nobody says */
   bool peer;        /* one may access the other's memory */
@@ -32,9 +32,11 @@ struct link {
 
 /* machine.c: the devices, set once by cuInit and constant from then on. */
 bool machine_begin(void);
+bool flag_variable(const char *name, bool *on); /* of the environment: 0, 1 or not there; else false, and a line */
 const struct device *device_at(CUdevice ordinal); /* NULL for a number that no device has */
 int device_count(void);
-const struct link *device_link(CUdevice first, CUdevice second); /* of two that there are, not the same */
+const struct connection *device_connection(CUdevice first, CUdevice second); /* of two that there are, not the same */
+uint32_t device_rounding(CUdevice ordinal); /* of approximate functions and tensor cores: how the engine is to do it */
 
 /* init.c */
 CUresult ready(void); /* CUDA_SUCCESS once cuInit has succeeded in this process */
@@ -52,6 +54,7 @@ CUresult current(struct here *here);
 
 /* Work of a context has failed: none is done any more, and all calls that need the context say so. */
 void context_fail(CUcontext context, unsigned long long id, CUresult result);
+unsigned long long context_id(CUcontext context);
 CUresult context_result(CUcontext context, unsigned long long id); /* success for one that is no more */
 
 /* context.c: the contexts whose memory one has been given access to. */
@@ -63,6 +66,7 @@ bool devices_are_peers(CUdevice first, CUdevice second);
 
 /* log.c: a line on standard error. */
 __attribute__((format(printf, 1, 2))) void complain(const char *format, ...);
+double milliseconds_now(void); /* of a clock that only goes forward */
 
 /* Leave a function with what another one returned, unless that succeeded. */
 #define CHECK(call)                             \

@@ -177,7 +177,7 @@ static void link_through_host(struct fleet *fleet) {
   for (int a = 0; a < fleet->count; a++)
     for (int b = 0; b < fleet->count; b++) {
       int one = fleet->devices[a].card->host_bandwidth, other = fleet->devices[b].card->host_bandwidth;
-      fleet->links[a][b] = (struct link){.bandwidth = 1e6 * (one < other ? one : other)};
+      fleet->links[a][b] = (struct connection){.bandwidth = 1e6 * (one < other ? one : other)};
     }
 }
 
@@ -204,7 +204,7 @@ static bool read_link(struct reader *reader, struct piece rest, bool (*known)[MO
     return false;
   if (found[PEER].at && !is(found[PEER], "true") && !is(found[PEER], "false"))
     return wrong(reader, "peer=%.*s must be true or false", SHOW(found[PEER]));
-  struct link link = {.bandwidth = gigabytes * 1e9, .latency = microseconds * 1e-6,
+  struct connection link = {.bandwidth = gigabytes * 1e9, .latency = microseconds * 1e-6,
                       .peer = found[PEER].at && is(found[PEER], "true")};
   for (int n = 0; n < 2; n++) {
     fleet->links[ends[n]][ends[!n]] = link;

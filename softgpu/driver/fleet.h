@@ -7,7 +7,7 @@
 struct fleet {
   int count;
   struct device devices[MOST_DEVICES];
-  struct link links[MOST_DEVICES][MOST_DEVICES]; /* of all pairs, in both orders */
+  struct connection links[MOST_DEVICES][MOST_DEVICES]; /* of all pairs, in both orders */
   unsigned said;                                 /* links that the text has; the others go through the host */
 };
 

@@ -18,7 +18,10 @@ struct jit {
   struct jit_log info, error;
   void **wall_time; /* where the program reads milliseconds; NULL: nowhere */
   double milliseconds;
-  int target; /* compute capability as in 86; 0: that of the context */
+  int target; /* a CUjit_target; 0: that of the context */
+  bool threads; /* CU_JIT_THREADS_PER_BLOCK is given */
+  unsigned max_threads; /* of a block, 0: as many as without; of kernels with .maxntid only if `override` */
+  bool override;
 };
 
 /* Read options, which are checked: an error is that of the call. What is told to the program is written to `values`, which

@@ -1,6 +1,7 @@
-/* What a person is told: lines on standard error, each written at once. */
+/* What a person is told: lines on standard error, each written at once; times to tell. */
 #include <stdarg.h>
 #include <stdio.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "driver.h"
@@ -16,6 +17,8 @@ void complain(const char *format, ...) {
   if (length < 0) return;
   size_t end = (size_t)start + (size_t)length;
   if (end > sizeof line - 2) end = sizeof line - 2;
+  for (size_t n = 0; n < end; n++)
+    if ((unsigned char)line[n] < ' ' || line[n] == 0x7f) line[n] = ' '; /* what a program's texts have in them */
   line[end] = '\n';
   ssize_t written = write(STDERR_FILENO, line, end + 1);
   (void)written; /* there is nobody else to tell */
@@ -24,4 +27,10 @@ void complain(const char *format, ...) {
 int refuse(const char *symbol, _Atomic unsigned *called) {
   if (!(*called)++) complain("%s is not supported by the software driver", symbol);
   return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+double milliseconds_now(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
 }

@@ -3,15 +3,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "client.h"
 #include "clock.h"
 #include "driver.h"
 #include "fleet.h"
 #include "share.h"
+#include "strict.h"
 
 static const char DEFAULT[] = "A100-80G,L40S";
 
 static struct fleet fleet;
+static bool rounding; /* whether cards differ in it */
 
 int device_count(void) { return fleet.count; }
 
@@ -19,7 +23,13 @@ const struct device *device_at(CUdevice ordinal) {
   return ordinal >= 0 && ordinal < fleet.count ? &fleet.devices[ordinal] : NULL;
 }
 
-const struct link *device_link(CUdevice first, CUdevice second) { return &fleet.links[first][second]; }
+const struct connection *device_connection(CUdevice first, CUdevice second) { return &fleet.links[first][second]; }
+
+/* With SOFTGPU_ROUNDING=1 cards before capability 8.9 and those from it on differ in the last bits, as real ones do. */
+uint32_t device_rounding(CUdevice ordinal) {
+  const struct card *card = fleet.devices[ordinal].card;
+  return rounding && 10 * card->major + card->minor >= 89;
+}
 
 /* Told apart by their place; the same in every process of the machine. */
 static CUuuid uuid_of(int ordinal) {
@@ -61,14 +71,41 @@ static void describe(char *text, size_t size) {
   append(text, size, " with the links %016llx", (unsigned long long)links);
 }
 
-bool machine_begin(void) {
-  const char *text = getenv("SOFTGPU_DEVICES");
-  if (text && *text == '@') {
-    complain("SOFTGPU_DEVICES=%.100s: fleet files are not read by the driver; name cards", text);
-    return false;
+/* The fleet in a file, in one line, to be freed; the compile service reads it. NULL, after a line on standard error. */
+static char *from_file(const char *name) {
+  char path[SG_PATH_BYTES], *text;
+  struct sg_failure failure;
+  size_t length = 0;
+  if (*name != '/' && getcwd(path, sizeof path - 1)) {
+    length = strlen(path);
+    path[length++] = '/';
   }
-  if (!clock_begin()) return false;
-  if (!fleet_parse(text && *text ? text : DEFAULT, &fleet)) return false;
+  if ((*name != '/' && !length) || length + strlen(name) >= sizeof path) {
+    complain("SOFTGPU_DEVICES=@%.100s: the path of the file is too long", name);
+    return NULL;
+  }
+  strcpy(path + length, name);
+  if (sg_fleet(path, &text, &failure) == SG_ANSWERED) return text;
+  complain("SOFTGPU_DEVICES=@%.100s: %.300s", name, failure.text);
+  return NULL;
+}
+
+bool flag_variable(const char *name, bool *on) {
+  const char *text = getenv(name);
+  *on = text && !strcmp(text, "1");
+  if (!text || !*text || !strcmp(text, "0") || *on) return true;
+  complain("%s=%.40s is neither 0 nor 1", name, text);
+  return false;
+}
+
+bool machine_begin(void) {
+  const char *named = getenv("SOFTGPU_DEVICES");
+  char *read = NULL;
+  if (!flag_variable("SOFTGPU_ROUNDING", &rounding) || !strict_begin() || !clock_begin()) return false;
+  if (named && *named == '@' && !(read = from_file(named + 1))) return false;
+  bool good = fleet_parse(read ? read : named && *named ? named : DEFAULT, &fleet);
+  free(read);
+  if (!good) return false;
   for (int n = 0; n < fleet.count; n++) fleet.devices[n].uuid = uuid_of(n);
   char told[4096];
   describe(told, sizeof told);

@@ -12,7 +12,7 @@
 #include "softgpu_engine.h"
 #include "space.h"
 #include "view.h"
-#include "work.h"
+#include "strict.h"
 
 static const unsigned HOST_FLAGS = CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED;
 static const unsigned REGISTER_FLAGS =
@@ -43,7 +43,7 @@ static void give_back(const struct allocation *allocation) {
 
 /* The same after the work that could still find it. */
 static void let_go(const struct allocation *allocation) {
-  work_wait(allocation->context);
+  strict_wait(allocation->context);
   give_back(allocation);
 }
 

@@ -7,7 +7,7 @@ static CUresult pair(CUdevice first, CUdevice second) {
 }
 
 bool devices_are_peers(CUdevice first, CUdevice second) {
-  return first != second && device_link(first, second)->peer;
+  return first != second && device_connection(first, second)->peer;
 }
 
 EXPORTED CUresult cuDeviceCanAccessPeer(int *can, CUdevice device, CUdevice peer) {

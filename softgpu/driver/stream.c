@@ -6,6 +6,7 @@
 
 #include "driver.h"
 #include "handles.h"
+#include "strict.h"
 
 enum { LOWEST = 0, HIGHEST = -5 };
 
@@ -67,6 +68,7 @@ CUresult stream_place(CUstream handle, bool own, struct stream_place *place) {
     if (!handle_is(STREAM, handle, false)) return CUDA_ERROR_INVALID_HANDLE;
     const struct stream *stream = (struct stream *)handle;
     *place = (struct stream_place){stream->queue, stream->context, stream->context_id, stream->device};
+    strict_pass(place->context);
     return context_result(place->context, place->context_id);
   }
   CHECK(current(&here));
@@ -206,9 +208,9 @@ static CUresult call_back(const struct command *command) {
   return CUDA_SUCCESS;
 }
 
-static const struct command_kind FUNCTION = {
+static const struct command_kind HOST_FUNCTION = {
     .type = CU_GRAPH_NODE_TYPE_HOST, .foreign = true, .run = call_function, .end = end_call};
-static const struct command_kind CALLBACK = {
+static const struct command_kind HOST_CALLBACK = {
     .type = CU_GRAPH_NODE_TYPE_HOST, .foreign = true, .run = call_back, .skip = call_back_after, .end = end_call};
 
 static CUresult add_call(CUstream handle, bool own, struct call wanted) {
@@ -217,7 +219,7 @@ static CUresult add_call(CUstream handle, bool own, struct call wanted) {
   struct call *made = malloc(sizeof *made);
   if (!made) return CUDA_ERROR_OUT_OF_MEMORY;
   *made = wanted;
-  made->command = command_begin(wanted.function ? &FUNCTION : &CALLBACK, &place);
+  made->command = command_begin(wanted.function ? &HOST_FUNCTION : &HOST_CALLBACK, &place);
   return submit(&place, false, &made->command);
 }
 

@@ -6,8 +6,6 @@
 #include "strict.h"
 
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "driver.h"
 
@@ -23,13 +21,7 @@ static struct {
 } kept[MOST_KEPT];
 static _Atomic unsigned kept_count; /* also read without the lock */
 
-bool strict_begin(void) {
-  const char *text = getenv("SOFTGPU_STRICT");
-  strict = text && !strcmp(text, "1");
-  if (!text || !*text || !strcmp(text, "0") || strict) return true;
-  complain("SOFTGPU_STRICT=%.40s is neither 0 nor 1", text);
-  return false;
-}
+bool strict_begin(void) { return flag_variable("SOFTGPU_STRICT", &strict); }
 
 /* Whether another thread keeps it. The lock is held. */
 static bool is_kept(CUcontext context) {
@@ -76,6 +68,10 @@ void strict_wait(CUcontext context) {
     work_wait(context);
   }
   let_go(context);
+}
+
+void strict_load(CUcontext context) {
+  if (strict) strict_wait(context);
 }
 
 CUresult strict_room(const struct stream_place *place) {

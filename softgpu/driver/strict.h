@@ -12,6 +12,8 @@ bool strict_begin(void); /* false, after a line on standard error: the variable 
 
 /* Wait for all work of a context, to free or load something. In strict mode no other thread can use the context until then. */
 void strict_wait(CUcontext context);
+/* A kernel is used first: real drivers load it then, which may wait for the context's work. */
+void strict_load(CUcontext context);
 /* Every call that uses a context: wait until no other thread keeps it. */
 void strict_pass(CUcontext context);
 

@@ -15,7 +15,8 @@
 #include "driver.h"
 #include "thread.h"
 
-enum { MOST_THREADS = 64, IDLE_SECONDS = 2 };
+/* Threads look around for a moment before they sleep, as waking one takes longer than most small operations. */
+enum { MOST_THREADS = 64, IDLE_SECONDS = 2, LOOKING_NANOSECONDS = 20000 };
 
 struct operation {
   struct operation *next; /* in its queue */
@@ -25,7 +26,7 @@ struct operation {
   size_t waits, waited;
   struct queue *woken; /* queues that wait for this one, by `follower` */
   unsigned references;
-  bool done;
+  _Atomic bool done; /* set with the lock */
   uint64_t begin, end; /* of the modelled clock: before which it cannot begin; when it ended */
 };
 
@@ -34,16 +35,22 @@ struct queue {
   struct queue *follower, *leader;   /* in `ready`; the first one also in the list of those that an operation wakes */
   CUcontext context;
   struct operation *first, *last;
+  size_t count; /* of operations */
   bool legacy, ordered, dropped, ready;
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* everything here */
+static pthread_mutex_t lock = PTHREAD_ADAPTIVE_MUTEX_INITIALIZER_NP; /* everything here; held for moments */
 static pthread_cond_t calls = PTHREAD_COND_INITIALIZER;    /* `called` has grown: for idle threads */
 static pthread_cond_t progress = PTHREAD_COND_INITIALIZER; /* something was done, or is ready: for those who wait */
 static struct queue *busy;                                 /* with operations that are not done */
 static struct queue *ready_first, *ready_last;
 static _Thread_local struct operation *doing;              /* by this thread; NULL once it is deferred */
-static unsigned threads, idle, called, waiting; /* threads: all; without work; of these, told that there is some */
+static _Atomic unsigned ready_count;
+static const _Atomic unsigned none;
+static const _Atomic bool never;
+static unsigned running;         /* operations that threads do */
+static unsigned long long ended; /* operations, ever */
+static unsigned threads, looking, idle, called, waiting; /* threads: all; without work; asleep; of these, told of some */
 
 static void release(struct operation *operation) {
   if (!operation || --operation->references) return;
@@ -88,6 +95,7 @@ void queue_drop(struct queue *queue) {
 static void *serve(void *given);
 
 static void call_somebody(void) {
+  if (looking >= ready_count) return;
   if (idle) {
     idle--;
     called++;
@@ -99,6 +107,7 @@ static void call_somebody(void) {
 
 static void ready_add(struct queue *queue) {
   queue->ready = true;
+  ready_count++;
   queue->follower = NULL;
   queue->leader = ready_last;
   *(ready_last ? &ready_last->follower : &ready_first) = queue;
@@ -107,6 +116,7 @@ static void ready_add(struct queue *queue) {
 
 static void ready_remove(struct queue *queue) {
   queue->ready = false;
+  ready_count--;
   *(queue->leader ? &queue->leader->follower : &ready_first) = queue->follower;
   *(queue->follower ? &queue->follower->leader : &ready_last) = queue->leader;
 }
@@ -133,6 +143,8 @@ static void place_and_call(struct queue *queue) {
 static void finish(struct operation *operation) {
   struct queue *queue = operation->queue;
   operation->done = true;
+  queue->count--;
+  ended++;
   for (size_t n = 0; n < operation->waits; n++) release(operation->after[n]);
   operation->waits = operation->waited = 0;
   queue->first = operation->next;
@@ -159,12 +171,14 @@ static void do_first(struct queue *queue) {
   struct operation *operation = queue->first;
   struct work work = operation->work;
   ready_remove(queue);
+  running++;
   clock_enter(operation->begin);
   pthread_mutex_unlock(&lock);
   doing = operation;
   work.action(work.given);
   uint64_t end = clock_leave(work.foreign);
   pthread_mutex_lock(&lock);
+  running--;
   if (doing) { /* else it may be gone */
     operation->end = end;
     finish(operation);
@@ -186,11 +200,32 @@ void operation_end(struct operation *operation) {
   pthread_mutex_unlock(&lock);
 }
 
+/* Whether something has come up within a moment. The lock is held before and after, and not in between. */
+static bool look_for(const _Atomic unsigned *count, const _Atomic bool *done) {
+  struct timespec now, start;
+  bool found = false;
+  pthread_mutex_unlock(&lock);
+  clock_gettime(CLOCK_MONOTONIC, &start);
+  do {
+    for (int n = 0; n < 16 && !found; n++) {
+      __builtin_ia32_pause();
+      found = *count || *done;
+    }
+    clock_gettime(CLOCK_MONOTONIC, &now);
+  } while (!found && (now.tv_sec - start.tv_sec) * 1000000000 + now.tv_nsec - start.tv_nsec < LOOKING_NANOSECONDS);
+  pthread_mutex_lock(&lock);
+  return found;
+}
+
 static void *serve(void *given) {
   (void)given;
   pthread_mutex_lock(&lock);
   for (bool late = false; !late || ready_first;) {
     while (ready_first) do_first(ready_first);
+    looking++;
+    look_for(&ready_count, &never);
+    looking--;
+    if (ready_first) continue;
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_sec += IDLE_SECONDS;
@@ -208,18 +243,39 @@ static void *serve(void *given) {
   return NULL;
 }
 
-/* The lock is held before and after. */
-static void wait_for(const struct operation *operation) {
+/* Until something is done or ready. False: not `for_ever`, and for some seconds no thread has done anything. With the modelled
+ * clock everything may take long. The lock is held before and after. */
+static bool wait_for_progress(bool for_ever) {
+  unsigned long long before = ended;
+  struct timespec until;
+  int late = 0;
+  waiting++;
+  if (for_ever || clock_on()) {
+    pthread_cond_wait(&progress, &lock);
+  } else {
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += STUCK_SECONDS;
+    late = pthread_cond_timedwait(&progress, &lock, &until);
+  }
+  waiting--;
+  return !late || running || ended != before;
+}
+
+/* False as `wait_for_progress`. The lock is held before and after. */
+static bool wait_for(const struct operation *operation, bool for_ever) {
+  bool looked = false;
   while (!operation->done) {
     struct queue *queue = operation->queue; /* alive: it has this operation */
     if (queue->ready && !queue->first->work.foreign) {
       do_first(queue);
-      continue;
+    } else if (!looked) {
+      looked = true;
+      look_for(&none, &operation->done);
+    } else if (!wait_for_progress(for_ever)) {
+      return false;
     }
-    waiting++;
-    pthread_cond_wait(&progress, &lock);
-    waiting--;
   }
+  return true;
 }
 
 /* What a new operation of a queue waits for besides the one before it: work of the legacy queue, or in that one work of all
@@ -248,6 +304,7 @@ static struct operation *append(struct queue *queue, const struct work *work, st
   for (struct queue *other = busy; other; other = other->next)
     if (concerns(queue, other)) list[operation->waits++] = other->last;
   for (size_t n = 0; n < operation->waits; n++) list[n]->references++;
+  queue->count++;
   if (queue->last) {
     queue->last->next = operation;
     queue->last = operation;
@@ -277,7 +334,7 @@ bool queue_add(struct queue *queue, const struct work *work, struct operation *c
 bool queue_do(struct queue *queue, const struct work *work) {
   pthread_mutex_lock(&lock);
   struct operation *operation = append(queue, work, NULL, 0, true);
-  if (operation) wait_for(operation);
+  if (operation) wait_for(operation, true);
   uint64_t end = operation ? operation->end : 0;
   release(operation);
   pthread_mutex_unlock(&lock);
@@ -306,14 +363,14 @@ struct operation *queue_last(struct queue *queue) {
 
 void operation_wait(struct operation *operation) {
   pthread_mutex_lock(&lock);
-  wait_for(operation);
+  wait_for(operation, true);
   uint64_t end = operation->end;
   pthread_mutex_unlock(&lock);
   clock_waited(end);
 }
 
 /* One after another, of those that are there now: others may add to the queues meanwhile. */
-void work_wait(CUcontext context) {
+static bool wait_for_all(CUcontext context, bool for_ever) {
   pthread_mutex_lock(&lock);
   size_t count = 0, n = 0;
   for (struct queue *queue = busy; queue; queue = queue->next) count += queue->context == context;
@@ -321,12 +378,31 @@ void work_wait(CUcontext context) {
   for (struct queue *queue = busy; last && queue; queue = queue->next)
     if (queue->context == context) (last[n++] = queue->last)->references++;
   uint64_t end = 0;
+  bool all = true;
   for (n = 0; last && n < count; n++) {
-    wait_for(last[n]);
-    if (end < last[n]->end) end = last[n]->end;
+    all = all && wait_for(last[n], for_ever);
+    if (all && end < last[n]->end) end = last[n]->end;
     release(last[n]);
   }
   free(last);
   pthread_mutex_unlock(&lock);
   clock_waited(end);
+  return all;
+}
+
+void work_wait(CUcontext context) { wait_for_all(context, true); }
+
+bool work_wait_patiently(CUcontext context) { return wait_for_all(context, false); }
+
+bool queue_room(struct queue *queue, size_t most) {
+  bool room = true;
+  pthread_mutex_lock(&lock);
+  while (room && queue->count >= most) {
+    struct operation *first = queue->first;
+    first->references++;
+    room = wait_for(first, false);
+    release(first);
+  }
+  pthread_mutex_unlock(&lock);
+  return room;
 }

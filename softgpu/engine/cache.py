@@ -34,7 +34,7 @@ ABANDONED_SECONDS = 3600  # age at which an unfinished file is somebody's who di
 
 TRAILER = struct.Struct("<32sQ8s")  # SHA-256 of the content, its length, and a mark
 MARK = b"softgpu\x01"
-OBJECT, DESCRIPTION = ".so", ".json"
+OBJECT, DESCRIPTION, UNPACKED = ".so", ".json", ".ptx"
 
 
 def object_key(ptx_digest: bytes, kernel: str, options: Options, target: Target | None = None) -> str:
@@ -46,6 +46,11 @@ def object_key(ptx_digest: bytes, kernel: str, options: Options, target: Target 
 def description_key(ptx_digest: bytes) -> str:
     """The key of a module's description."""
     return _key(f"description\n{_engine()}ptx {ptx_digest.hex()}\n")
+
+
+def unpacked_key(packed_digest: bytes, packing: int) -> str:
+    """The key of what was packed, the same for every engine. ``packed_digest`` is the SHA-256 of the packed bytes."""
+    return _key(f"unpacked\npacking {packing}\npacked {packed_digest.hex()}\n")
 
 
 def _engine() -> str:
@@ -162,7 +167,7 @@ class ObjectCache:
             for entry in entries:
                 with suppress(OSError):
                     found = entry.stat(follow_symlinks=False)
-                    if entry.name.endswith((OBJECT, DESCRIPTION)):
+                    if entry.name.endswith((OBJECT, DESCRIPTION, UNPACKED)):
                         files.append((found.st_mtime, found.st_size, entry.path))
                     elif entry.name.startswith(".unfinished-") and now - found.st_mtime > ABANDONED_SECONDS:
                         os.unlink(entry.path)

@@ -6,13 +6,27 @@ This is what a process that is not Python learns about a module, and what this p
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
 from typing import Any
 
-from ptxparse.model import TYPE_BYTES, FloatImmediate, Module, Symbol, Variable, parameter_layout
+from ptxparse.model import (
+    TYPE_BYTES,
+    Address,
+    FloatImmediate,
+    Module,
+    Operand,
+    Symbol,
+    Variable,
+    parameter_layout,
+)
+from ptxparse.model import Vector as VectorOperand
 from softgpu.engine.compiler import parsed
 from softgpu.engine.errors import EngineError
-from softgpu.engine.flatten import FUNCTION_SPACING, function_numbers
+from softgpu.engine.flatten import BUILTINS, FUNCTION_SPACING, function_numbers
 from softgpu.engine.layout import CODE_WINDOW
+
+SYSTEM = (*BUILTINS, "malloc", "free")
+"""Functions that a driver has and no module; the engine compiles those of ``BUILTINS``."""
 
 OPAQUE_TYPES = ("texref", "samplerref", "surfref")
 
@@ -26,7 +40,8 @@ def describe_module(module: Module) -> dict[str, Any]:
     """``kernels``: name, parameters (name, offset, size, align in bytes), the block's bytes, performance directives.
     ``variables``: name, space, size, align, ``initial`` (bytes as hexadecimal digits) and ``relocations``: at
     ``offset``, the address of ``symbol`` (a variable) or the number ``address`` (of a function) plus ``addend``, of
-    which ``bytes`` bytes beginning at byte ``first`` are written. Raises EngineError for initialisers that fit nowhere.
+    which ``bytes`` bytes beginning at byte ``first`` are written. ``unresolved``: names of variables and functions that
+    are used here and must be defined elsewhere. Raises EngineError for initialisers that fit nowhere.
     """
     placed = [v for v in module.variables if v.space in ("global", "const") and v.linkage != "extern"]
     for function in module.functions:
@@ -45,7 +60,33 @@ def describe_module(module: Module) -> dict[str, Any]:
                            for s in slots],
             "directives": {name: list(numbers) for name, numbers in entry.directives.items()},
         })
-    return {"kernels": kernels, "variables": list(variables.values())}
+    return {"kernels": kernels, "variables": list(variables.values()), "unresolved": _unresolved(module)}
+
+
+def _unresolved(module: Module) -> list[str]:
+    """In the order of the text."""
+    declared = {f.name for f in module.functions if f.instructions is None}
+    declared |= {v.name for v in module.variables if v.linkage == "extern" and v.space in ("global", "const")}
+    defined = {f.name for f in module.functions if f.instructions is not None}
+    defined |= {v.name for v in module.variables if v.linkage != "extern"}
+    missing = declared - defined - module.aliases.keys() - set(SYSTEM)
+    if not missing:
+        return []
+    used = {s.name: None for v in module.variables for s in v.initial or () if isinstance(s, Symbol)}
+    for function in module.functions:
+        for instruction in function.instructions or ():
+            used.update(dict.fromkeys(name for operand in instruction.operands for name in _symbols(operand)))
+    return [name for name in used if name in missing]
+
+
+def _symbols(operand: Operand) -> Iterator[str]:
+    if isinstance(operand, Symbol):
+        yield operand.name
+    elif isinstance(operand, Address):
+        yield from _symbols(operand.base)
+    elif isinstance(operand, VectorOperand):
+        for item in operand.items:
+            yield from _symbols(item)
 
 
 def _variable(variable: Variable, functions: dict[str, int], module: Module) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from tessera.cli import exits
-from tessera.cli.commands import ptx
+from tessera.cli.commands import devices, ptx
 
 DISTRIBUTION = "tessera-gpu"
 
@@ -19,6 +19,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.command("devices")(devices.devices)
 app.command("ptx")(ptx.ptx)
 
 

@@ -56,6 +56,20 @@ enum sg_answer sg_load_kernel(const void *ptx, size_t bytes, const uint8_t diges
 enum sg_answer sg_describe_module(const void *ptx, size_t bytes, const uint8_t digest[SG_DIGEST_BYTES], char **json,
                                   size_t *json_bytes, struct sg_failure *failure);
 
+/* How images of device code are packed. */
+enum sg_packing { SG_ZSTANDARD = 1, SG_LZ4 = 2 };
+
+/* Unpack `bytes` bytes: `content` has them and a zero byte behind, to be freed by the caller. */
+enum sg_answer sg_unpack(enum sg_packing packing, const void *packed, size_t packed_bytes, size_t bytes, char **content,
+                         struct sg_failure *failure);
+
+/* One PTX text of several, which lie one behind the other, each with a zero byte behind it that counts in `bytes`. `text`
+ * ends in a zero byte that `text_bytes` leaves out, to be freed by the caller. */
+enum sg_answer sg_link(const char *texts, size_t bytes, char **text, size_t *text_bytes, struct sg_failure *failure);
+
+/* The text of the fleet in a file, whose path is absolute; to be freed by the caller. */
+enum sg_answer sg_fleet(const char *path, char **text, struct sg_failure *failure);
+
 /* Milliseconds to wait for a start of the service (default 20,000) and for an answer (default 120,000). */
 void sg_set_deadlines(int start, int answer);
 

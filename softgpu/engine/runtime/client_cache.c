@@ -65,6 +65,13 @@ int sg_description_file(const struct sg_engine_info *engine, const uint8_t diges
   return file_of(text, length, ".json", path);
 }
 
+int sg_unpacked_file(const uint8_t digest[SG_DIGEST_BYTES], enum sg_packing packing, char path[SG_PATH_BYTES]) {
+  char packed[2 * SG_DIGEST_BYTES + 1], *text;
+  hexadecimal(digest, packed);
+  const int length = asprintf(&text, "softgpu 1 unpacked\npacking %d\npacked %s\n", packing, packed);
+  return file_of(text, length, ".ptx", path);
+}
+
 static int read_all(int file, char *data, size_t bytes) {
   while (bytes) {
     const ssize_t got = read(file, data, bytes);

@@ -34,6 +34,7 @@ int sg_object_file(const struct sg_engine_info *engine, const uint8_t digest[SG_
                    const struct sg_options *options, char path[SG_PATH_BYTES]);
 int sg_description_file(const struct sg_engine_info *engine, const uint8_t digest[SG_DIGEST_BYTES],
                         char path[SG_PATH_BYTES]);
+int sg_unpacked_file(const uint8_t digest[SG_DIGEST_BYTES], enum sg_packing packing, char path[SG_PATH_BYTES]);
 /* The content of a file of the cache, or null if it is not there; a damaged file is removed. */
 char *sg_sealed_content(const char *path, size_t *bytes);
 

@@ -14,7 +14,18 @@ from softgpu.engine.errors import CompileError, EngineError, ServiceError
 from softgpu.engine.options import Options
 from softgpu.engine.private import cache_folder
 from softgpu.engine.service.paths import socket_path
-from softgpu.engine.service.protocol import Frame, Kind, Request, Status, peer_of, receive
+from softgpu.engine.service.protocol import (
+    FleetRequest,
+    Frame,
+    Kind,
+    LinkRequest,
+    Packing,
+    Request,
+    Status,
+    UnpackRequest,
+    peer_of,
+    receive,
+)
 from softgpu.engine.service.start import START_SECONDS, start
 from softgpu.engine.version import engine_version
 
@@ -57,6 +68,20 @@ class Client:
     def describe(self, ptx: bytes) -> dict[str, Any]:
         """What a module consists of, as the engine's ``description`` says it; errors as :meth:`compile`."""
         return dict(json.loads(self._ask(Kind.DESCRIBE, self._request(ptx, "", Options()))))
+
+    def unpack(self, packed: bytes, packing: Packing, size: int) -> bytes:
+        """The ``size`` bytes that a packed image stands for; errors as :meth:`compile`."""
+        engine, cache = bytes.fromhex(engine_version()), os.fsencode(self.cache)
+        return self._ask(Kind.UNPACK, UnpackRequest(engine, packing, size, packed, cache).encode())
+
+    def link(self, texts: Sequence[bytes]) -> bytes:
+        """Several PTX texts as one, none of them with a zero byte; errors as :meth:`compile`."""
+        return self._ask(Kind.LINK, LinkRequest(bytes.fromhex(engine_version()), tuple(texts)).encode())
+
+    def fleet(self, path: Path) -> str:
+        """The text of the fleet in a file; errors as :meth:`compile`."""
+        engine = bytes.fromhex(engine_version())
+        return os.fsdecode(self._ask(Kind.FLEET, FleetRequest(engine, os.fsencode(path.absolute())).encode()))
 
     def ping(self) -> dict[str, Any]:
         """The service's process id, engine version and number of workers."""

@@ -20,7 +20,10 @@ MAGIC = 0x56534753  # "SGSV"
 VERSION = 1
 HEADER = struct.Struct("<IHHQ")
 COMPILE_FIELDS = struct.Struct("<32s3IIIIIIQ")  # engine, block, flags, rounding, lengths: kernel, cache, 0, PTX
+UNPACK_FIELDS = struct.Struct("<32sIIQQ")  # engine, packing, lengths: cache, unpacked, packed
+ENGINE_BYTES = 32
 MAX_PTX = 1 << 29
+"""Longest text, and longest image, packed or not."""
 MAX_PAYLOAD = MAX_PTX + (1 << 20)
 MAX_NAME = 1 << 16
 MAX_PATH = 4096
@@ -34,6 +37,9 @@ class Kind(IntEnum):
     PING = 1
     COMPILE = 2
     DESCRIBE = 3
+    UNPACK = 4
+    LINK = 5
+    FLEET = 6
 
 
 class Status(IntEnum):
@@ -44,6 +50,13 @@ class Status(IntEnum):
     INVALID = 2  # no PTX, or no such kernel
     FAILED = 3  # a defect of the engine, or no room for the result
     REFUSED = 4  # the request itself: malformed, or from a run-time of another engine version
+
+
+class Packing(IntEnum):
+    """How an image of device code is packed."""
+
+    ZSTANDARD = 1
+    LZ4 = 2
 
 
 class ProtocolError(ServiceError):
@@ -72,8 +85,90 @@ class Request:
         return fields + kernel + self.cache + self.ptx
 
 
+@dataclass(frozen=True)
+class UnpackRequest:
+    """``UNPACK``: the ``size`` bytes that ``packed`` stands for; ``engine`` and ``cache`` as in :class:`Request`."""
+
+    engine: bytes
+    packing: Packing
+    size: int
+    packed: bytes
+    cache: bytes
+
+    def encode(self) -> bytes:
+        sizes = (len(self.cache), self.size, len(self.packed))
+        return UNPACK_FIELDS.pack(self.engine, self.packing, *sizes) + self.cache + self.packed
+
+
+@dataclass(frozen=True)
+class LinkRequest:
+    """``LINK``: one text of several, each with a zero byte behind it. ``engine`` as in :class:`Request`."""
+
+    engine: bytes
+    texts: tuple[bytes, ...]
+
+    def encode(self) -> bytes:
+        return self.engine + b"".join(text + b"\0" for text in self.texts)
+
+
+@dataclass(frozen=True)
+class FleetRequest:
+    """``FLEET``: the text of the fleet in a file; ``path`` is absolute, in the file system's encoding. ``engine`` as in
+    :class:`Request`."""
+
+    engine: bytes
+    path: bytes
+
+    def encode(self) -> bytes:
+        return self.engine + self.path
+
+
+AnyRequest = Request | UnpackRequest | LinkRequest | FleetRequest
+
+
+def decode(kind: int, payload: bytes) -> AnyRequest:
+    """The request of a kind; :class:`ProtocolError` for anything that ``encode`` does not make."""
+    if kind == Kind.LINK:
+        return decode_link(payload)
+    if kind == Kind.FLEET:
+        return decode_fleet(payload)
+    return decode_unpack(payload) if kind == Kind.UNPACK else decode_request(payload)
+
+
+def decode_link(payload: bytes) -> LinkRequest:
+    if not ENGINE_BYTES < len(payload) <= ENGINE_BYTES + MAX_PTX or payload[-1]:
+        raise ProtocolError("the request has no texts, or texts of a length that is not allowed")
+    return LinkRequest(payload[:ENGINE_BYTES], tuple(payload[ENGINE_BYTES:-1].split(b"\0")))
+
+
+def decode_fleet(payload: bytes) -> FleetRequest:
+    path = payload[ENGINE_BYTES:]
+    if not path.startswith(b"/") or b"\0" in path or len(path) > MAX_PATH:
+        raise ProtocolError("the request's fleet file is not an absolute path")
+    return FleetRequest(payload[:ENGINE_BYTES], path)
+
+
+def decode_unpack(payload: bytes) -> UnpackRequest:
+    if len(payload) < UNPACK_FIELDS.size:
+        raise ProtocolError("the request is too short")
+    engine, packing, paths, size, packed = UNPACK_FIELDS.unpack_from(payload)
+    if paths > MAX_PATH or size > MAX_PTX or packed > MAX_PTX:
+        raise ProtocolError("the request has a length that is not allowed")
+    if UNPACK_FIELDS.size + paths + packed != len(payload):
+        raise ProtocolError("the request's lengths do not add up")
+    if packing not in set(Packing):
+        raise ProtocolError(f"packing {packing} is not known")
+    cache = payload[UNPACK_FIELDS.size:UNPACK_FIELDS.size + paths]
+    _check_folder(cache)
+    return UnpackRequest(engine, Packing(packing), size, payload[UNPACK_FIELDS.size + paths:], cache)
+
+
+def _check_folder(cache: bytes) -> None:
+    if not cache.startswith(b"/") or b"\0" in cache:
+        raise ProtocolError("the request's cache folder is not an absolute path")
+
+
 def decode_request(payload: bytes) -> Request:
-    """The request in a payload; :class:`ProtocolError` for anything that :meth:`Request.encode` does not make."""
     if len(payload) < COMPILE_FIELDS.size:
         raise ProtocolError("the request is too short")
     engine, x, y, z, flags, rounding, names, paths, zero, texts = COMPILE_FIELDS.unpack_from(payload)
@@ -88,8 +183,7 @@ def decode_request(payload: bytes) -> Request:
         raise ProtocolError(f"the request has an impossible block, {x} x {y} x {z}")
     kernel_at, cache_at = COMPILE_FIELDS.size, COMPILE_FIELDS.size + names
     cache = payload[cache_at:cache_at + paths]
-    if not cache.startswith(b"/") or b"\0" in cache:
-        raise ProtocolError("the request's cache folder is not an absolute path")
+    _check_folder(cache)
     try:
         kernel = payload[kernel_at:cache_at].decode()
     except UnicodeDecodeError:
@@ -98,8 +192,12 @@ def decode_request(payload: bytes) -> Request:
     return Request(engine, payload[cache_at + paths:], cache, kernel, options)
 
 
-def subject(kind: int, request: Request) -> str:
-    """What a request is about, for errors."""
+def subject(kind: int, request: AnyRequest) -> str:
+    """What a request is about, for errors; empty where these say it themselves."""
+    if isinstance(request, FleetRequest):
+        return ""
+    if not isinstance(request, Request):
+        return "link" if isinstance(request, LinkRequest) else "packed image"
     return f"kernel {request.kernel}" if kind == Kind.COMPILE else "module"
 
 

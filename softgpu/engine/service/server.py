@@ -19,8 +19,9 @@ from softgpu.engine.service.protocol import (
     FrameReader,
     Kind,
     ProtocolError,
+    Request,
     Status,
-    decode_request,
+    decode,
     peer_of,
     subject,
 )
@@ -125,14 +126,14 @@ class Server:
         if frame.kind == Kind.PING:
             about = {"process": os.getpid(), "engine": engine_version(), "workers": len(self._pool.workers)}
             self._reply(client, Frame(Status.DONE, json.dumps(about).encode()))
-        elif frame.kind in (Kind.COMPILE, Kind.DESCRIBE):
-            request = decode_request(frame.payload)
+        elif frame.kind in set(Kind):
+            request = decode(frame.kind, frame.payload)
             key = hashlib.sha256(bytes([frame.kind]) + frame.payload).digest()
             if key in self._jobs:
                 self._jobs[key].append(client)
                 return
             self._jobs[key] = [client]
-            module = hashlib.sha256(request.ptx).digest()
+            module = hashlib.sha256(request.ptx).digest() if isinstance(request, Request) else b""
             self._pool.submit(Job(frame, subject(frame.kind, request), module, partial(self._done, key)))
         else:
             raise ProtocolError(f"request {frame.kind} is not known")

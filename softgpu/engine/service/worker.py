@@ -16,13 +16,28 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from softgpu.engine.cache import DESCRIPTION, ObjectCache, description_key, object_key
+from softgpu.engine.cache import DESCRIPTION, UNPACKED, ObjectCache, description_key, object_key, unpacked_key
 from softgpu.engine.errors import CompileError, ServiceError, UnsupportedKernel
 from softgpu.engine.linker import shared_object
+from softgpu.engine.merge import merge
 from softgpu.engine.options import Options
-from softgpu.engine.service.protocol import Frame, Kind, Request, Status, decode_request, receive, subject
+from softgpu.engine.service.protocol import (
+    AnyRequest,
+    FleetRequest,
+    Frame,
+    Kind,
+    LinkRequest,
+    Request,
+    Status,
+    UnpackRequest,
+    decode,
+    receive,
+    subject,
+)
+from softgpu.engine.service.unpacking import unpack
 from softgpu.engine.version import engine_version
 from tessera.errors import TesseraError
+from tessera.fleet import FleetError, parse_fleet
 
 OTHER_ENGINE = "this library was built for another version of the engine than the one installed: build it again"
 
@@ -58,21 +73,35 @@ def _described(request: Request, backend: Backend, cache: ObjectCache) -> bytes:
     return content
 
 
+def _unpacked(request: UnpackRequest, cache: ObjectCache) -> bytes:
+    key = unpacked_key(hashlib.sha256(request.packed).digest(), request.packing)
+    content = cache.content(key, UNPACKED)
+    if content is None or len(content) != request.size:
+        content = unpack(request.packed, request.packing, request.size)
+        cache.put(key, content, UNPACKED)
+    return content
+
+
+def _fleet(path: Path) -> bytes:
+    if path.exists() and not path.is_file():
+        raise FleetError(f"fleet file {path} is not a file")  # nobody may have us wait for a pipe
+    fleet = parse_fleet(f"@{path}")
+    if fleet.real:
+        raise FleetError(f"fleet file {path}: the software driver has no real GPUs, as {fleet.gpus[0].name}")
+    return os.fsencode(fleet.text)
+
+
 def answer(frame: Frame, backend: Backend, caches: dict[bytes, ObjectCache]) -> Frame:
     """The reply to a request; every failure is one, with a text that names the kernel."""
     try:
-        request = decode_request(frame.payload)
+        request = decode(frame.kind, frame.payload)
     except ServiceError as error:
         return Frame(Status.REFUSED, str(error).encode())
     if request.engine.hex() != engine_version():
         return Frame(Status.REFUSED, OTHER_ENGINE.encode())
-    if request.cache not in caches:
-        caches[request.cache] = ObjectCache(Path(os.fsdecode(request.cache)))
-    cache = caches[request.cache]
     what = subject(frame.kind, request)
     try:
-        make = _compiled if frame.kind == Kind.COMPILE else _described
-        return Frame(Status.DONE, make(request, backend, cache))
+        return Frame(Status.DONE, _made(frame.kind, request, backend, caches))
     except UnsupportedKernel as error:
         return _failure(Status.UNSUPPORTED, what, error)
     except CompileError as error:
@@ -83,8 +112,21 @@ def answer(frame: Frame, backend: Backend, caches: dict[bytes, ObjectCache]) -> 
         return _failure(Status.FAILED, what, error, f"{type(error).__name__}: ")
 
 
+def _made(kind: int, request: AnyRequest, backend: Backend, caches: dict[bytes, ObjectCache]) -> bytes:
+    if isinstance(request, LinkRequest):
+        return merge(request.texts)
+    if isinstance(request, FleetRequest):
+        return _fleet(Path(os.fsdecode(request.path)))
+    if request.cache not in caches:
+        caches[request.cache] = ObjectCache(Path(os.fsdecode(request.cache)))
+    cache = caches[request.cache]
+    if isinstance(request, UnpackRequest):
+        return _unpacked(request, cache)
+    return (_compiled if kind == Kind.COMPILE else _described)(request, backend, cache)
+
+
 def _failure(status: Status, what: str, error: Exception, kind: str = "") -> Frame:
-    return Frame(status, f"{what}: {kind}{error}".encode(errors="backslashreplace"))
+    return Frame(status, f"{what}{': ' if what else ''}{kind}{error}".encode(errors="backslashreplace"))
 
 
 def work(service: socket.socket, backend: Backend, seconds: int) -> None:

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import io
-import sys
-from collections.abc import Iterable
-
-from rich.console import Console, ConsoleRenderable, Group
+from rich.console import ConsoleRenderable, Group
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
@@ -14,34 +10,17 @@ from rich.text import Text
 from ptxparse.model import Module
 from ptxparse.program import AccessProgram
 from tessera.cli.examination import FileFindings, KernelFindings
-from tessera.cli.reporters import ptx_launch, ptx_words
+from tessera.cli.reporters import output, ptx_launch, ptx_words
 from tessera.reasons import Reason
-
-PIPED_WIDTH = 100_000
-"""Columns where the output is no terminal: every row stays on one line."""
 
 
 def write(files: list[FileFindings]) -> None:
-    """All files to standard output: with colours on a terminal (unless NO_COLOR is set), plain elsewhere."""
+    """All files to standard output."""
     parts: list[ConsoleRenderable] = []
     for file in files:
         if file.module is not None:
             parts += [Text(), file_part(file, file.module)] if parts else [file_part(file, file.module)]
-    if sys.stdout.isatty():
-        console = Console(highlight=False)
-        for part in parts:
-            console.print(part)
-        return
-    sys.stdout.write(plain(parts))
-
-
-def plain(parts: Iterable[ConsoleRenderable], width: int = PIPED_WIDTH) -> str:
-    """The text without colours and without spaces at the ends of lines."""
-    console = Console(file=io.StringIO(), width=width, highlight=False, color_system=None)
-    with console.capture() as captured:
-        for part in parts:
-            console.print(part)
-    return "".join(f"{line.rstrip()}\n" for line in captured.get().splitlines())
+    output.show(parts)
 
 
 def file_part(file: FileFindings, module: Module) -> ConsoleRenderable:

@@ -40,7 +40,6 @@ def test_the_fleet_without_a_word() -> None:
     ("A100-80G,T5", "device 1: no card is named 'T5'; docs/fleets.md has the list"),
     ("A100-80G,", "device 1: no card is named ''"),
     (",".join(["T4"] * 65), "names more than 64 devices"),
-    ("@fleet.toml", "fleet files are not read by the driver"),
 ])
 def test_machines_that_cannot_be(devices: str, message: str) -> None:
     done = run("show([cuda.cuInit(0), value('cuDeviceGetCount', c_int)])", devices)

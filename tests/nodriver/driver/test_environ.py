@@ -13,6 +13,7 @@ import pytest
 
 import softgpu
 from tessera import environment as variables
+from tessera import real_gpus
 from tessera.cards import GIB, card_named
 from tessera.errors import TesseraError, UsageError
 from tessera.fleet import FleetError, parse_fleet
@@ -52,6 +53,18 @@ def test_programs_find_the_driver_and_its_devices(tmp_path: Path) -> None:
     assert told(softgpu.environment(parse_fleet(f"@{file}").rotated(1))) == [small, big]
     inner = softgpu.environment(base=softgpu.environment("T4", base=os.environ))
     assert told(inner) == [small], "what is not said stays"
+
+
+def test_the_software_driver_is_no_real_one_and_says_what_a_real_one_would() -> None:
+    command = [sys.executable, "-m", "tessera.real_gpus", "libcuda.so.1"]
+    done = subprocess.run(command, env=softgpu.environment("T4,L4;from=T4:to=L4:bandwidth_gb_s=1:peer=true"), cwd=ROOT,
+                          capture_output=True, text=True, check=True, timeout=60)
+    said = json.loads(done.stdout)
+    assert (said["failed"], said["software"], said["version"]) == (None, True, 13000)
+    assert [[g["name"], g["major"], g["minor"], g["memory"], g["sms"], g["peers"]] for g in said["gpus"]] == [
+        ["Tesla T4", 7, 5, 16 * GIB, 40, [1]], ["NVIDIA L4", 8, 9, 24 * GIB, 58, [0]],
+    ]
+    assert real_gpus.find(str(driver.LIBRARY)) is None
 
 
 def test_what_the_driver_is_told() -> None:

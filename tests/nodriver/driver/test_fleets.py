@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tessera.fleet import Fleet, FleetError, parse_fleet
-from tests.nodriver.driver.client import run
+from softgpu.engine.service import protocol
+from tessera.environment import PYTHON
+from tessera.fleet import DEFAULT, Fleet, FleetError, parse_fleet
+from tests.nodriver.driver.client import Done, run
+from tests.nodriver.engine.services import Home, home_of_test
 
 NO_DEVICE, INVALID_DEVICE, INVALID_VALUE = 100, 101, 1
 EACH = """
@@ -90,6 +96,10 @@ def test_both_read_the_same() -> None:
         assert found == told(parse_fleet(text)), text
 
 
+def test_the_fleet_without_a_word() -> None:
+    assert run(EACH + "show([*machine(), []])", None).shown == told(parse_fleet(DEFAULT))
+
+
 def test_the_text_of_a_fleet_is_the_fleet() -> None:
     texts = [parse_fleet(text).text for text in GOOD]
     assert [parse_fleet(text) for text in texts] == [parse_fleet(text) for text in GOOD]
@@ -132,3 +142,73 @@ show([between(2, 0, 1), between(2, 1, 0), between(2, 0, 2), between(1, 0, 1), be
       cuda.cuDeviceCanAccessPeer(byref(number), 0, 3), value("cuDeviceCanAccessPeer", c_int, 1, 1)])
 """, fleet).shown == [[1], [1], [0], [0], INVALID_DEVICE, INVALID_DEVICE, INVALID_VALUE, INVALID_VALUE, INVALID_VALUE,
                       INVALID_DEVICE, 0]
+
+
+FILE = """
+[[gpu]]
+name = "big, not small"
+card = "A100-80G"
+memory_gib = 24
+[[gpu]]
+card = "L40S"
+[[link]]
+from = "L40S"
+to = "big, not small"
+bandwidth_gb_s = 23.06
+peer = true
+"""
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Home]:
+    yield from home_of_test(tmp_path, monkeypatch)
+
+
+def started(home: Home, name: str | Path) -> Done:
+    """A program that is told of a fleet's file, in that home, in its folder."""
+    code = EACH + f"os.chdir({str(home.folder)!r})\nshow([*machine(), []])"
+    return run(code, f"@{name}", **{PYTHON.name: str(home.python)})
+
+
+def test_a_file(home: Home) -> None:
+    file = home.folder / "a fleet.toml"
+    file.write_text(FILE.replace(", not small", ""))
+    expected = told(parse_fleet(f"@{file}"))
+    assert expected[2] == [[0, 1], [1, 0]]
+    assert started(home, file).shown == started(home, file.name).shown == expected
+    file.write_text("[[gpu]]\ncard = 'T4'\n")
+    assert started(home, file).shown == told(parse_fleet("T4")), "as it is now"
+
+
+def test_files_that_cannot_be(home: Home) -> None:
+    file, pipe = home.folder / "fleet.toml", home.folder / "pipe"
+    os.mkfifo(pipe)
+    texts = {
+        FILE: "GPU 0: name = 'big, not small' must be", "[[gpu]": "is not TOML",
+        "[[gpu]]\ncard = 'T5'": "GPU 0: no card is named 'T5'",
+        "[[gpu]]\ncard = 'cuda:0'": "the software driver has no real GPUs, as cuda:0",
+    }  # fmt: skip
+    for text, message in texts.items():
+        file.write_text(text)
+        done = started(home, file.name)
+        assert done.shown[0] == NO_DEVICE
+        assert done.errors.startswith(f"softgpu: SOFTGPU_DEVICES=@fleet.toml: fleet file {file}")
+        assert message in done.errors and done.errors.count("\n") == 1
+    assert f"fleet file {pipe} is not a file" in started(home, pipe).errors
+    assert "none.toml: No such file or directory" in started(home, "none.toml").errors
+    assert "the path of the file is too long" in started(home, "x" * 5000).errors
+
+
+def test_a_file_that_nobody_can_read(home: Home) -> None:
+    home.interpreter("exit 3")
+    done = started(home, "fleet.toml")
+    assert done.shown[0] == NO_DEVICE
+    assert "SOFTGPU_DEVICES=@fleet.toml: the compile service did not start" in done.errors
+
+
+@pytest.mark.parametrize("path", [b"", b"relative", b"/" + b"x" * 5000, b"/x\0y"])
+def test_hostile_requests_do_not_decode(path: bytes) -> None:
+    with pytest.raises(protocol.ProtocolError, match="fleet file is not an absolute path"):
+        protocol.decode(protocol.Kind.FLEET, bytes(32) + path)
+    asked = protocol.FleetRequest(bytes(32), b"/x")
+    assert protocol.decode(protocol.Kind.FLEET, asked.encode()) == asked

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tessera.cli import app, exits
-from tessera.cli.reporters import ptx_text
+from tessera.cli.reporters import output, ptx_text
 from tessera.errors import ExitCode, TesseraError
 from tests.material import ROOT
 
@@ -197,7 +197,7 @@ def test_a_narrow_terminal_folds_instead_of_cutting() -> None:
 
     found = examine(KERNELS)
     assert found.module is not None
-    narrow = ptx_text.plain([ptx_text.file_part(found, found.module)], width=50)
+    narrow = output.plain([ptx_text.file_part(found, found.module)], width=50)
     assert max(map(len, narrow.splitlines())) <= 50
     assert "ctaid.x*ntid.x" in narrow.replace("\n", "").replace(" ", "")
 

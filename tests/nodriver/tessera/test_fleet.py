@@ -6,12 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from tessera.cards import GIB, CardError, card_named, cards
+from tessera.cards import GIB, SOURCES, CardError, card_named, cards
 from tessera.fleet import Fleet, FleetError, Link, parse_fleet
 from tests.documents import card_rows, table_rows
 from tests.material import ROOT
 
-SOURCES = "dptmg"
 DECIDED = (
     "H100-SXM", "H100-PCIE", "H200", "H20", "A100-80G", "A100-80G-SXM", "A100-40G", "A10", "A30", "A40", "L4", "L40S",
     "RTX4090", "RTX5090", "RTXPRO6000", "T4", "V100", "B200",

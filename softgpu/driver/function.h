@@ -1,0 +1,20 @@
+/* Kernels, by the handles that programs have of them. */
+#ifndef SOFTGPU_FUNCTION_H
+#define SOFTGPU_FUNCTION_H
+
+#include "module.h"
+
+/* Of a CUfunction, or of a CUkernel, which is loaded into the context of `place` if it is not yet there. */
+CUresult function_of(CUfunction handle, const struct stream_place *place, struct function **function);
+
+/* Most bytes of dynamic shared memory that a launch may ask for; `fixed` are those that the kernel itself has. */
+int settings_dynamic_shared(const struct settings *settings, int fixed, CUdevice device);
+
+/* What attribute functions of both handles do. */
+CUresult attribute_get(int *value, CUfunction_attribute attribute, struct code *code, struct code_kernel *kernel,
+                       const struct settings *settings, CUdevice device);
+CUresult attribute_set(CUfunction_attribute attribute, int value, struct code *code, struct code_kernel *kernel,
+                       struct settings *settings, CUdevice device);
+CUresult parameter_info(const struct code_kernel *kernel, size_t index, size_t *offset, size_t *size);
+
+#endif

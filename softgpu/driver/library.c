@@ -1,0 +1,355 @@
+/* Libraries and their kernels. An image may have another text for each device; all are taken when it is loaded, as the program
+ * may give it back then. */
+#include "library.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "driver.h"
+#include "function.h"
+#include "handles.h"
+#include "image.h"
+#include "strict.h"
+
+struct library;
+
+struct kernel {
+  struct library *library;
+  const char *name;
+  struct settings settings[MOST_DEVICES];
+};
+
+/* What a library is in a context; the module is dropped already if that has ended. */
+struct loaded {
+  struct loaded *next;
+  struct module *module; /* a reference */
+};
+
+struct library {
+  struct code *codes[MOST_DEVICES];   /* NULL: the image has nothing for that device */
+  CUresult reasons[MOST_DEVICES];     /* for that */
+  struct kernel *kernels;
+  uint32_t kernel_count;
+  struct loaded *loaded;
+  pthread_mutex_t lock; /* loaded */
+};
+
+static void destroy(struct library *library) {
+  for (int n = 0; n < MOST_DEVICES; n++)
+    if (library->codes[n]) code_release(library->codes[n]);
+  for (struct loaded *at = library->loaded, *next; at; at = next) {
+    next = at->next;
+    module_release(at->module);
+    free(at);
+  }
+  pthread_mutex_destroy(&library->lock);
+  free(library->kernels);
+  free(library);
+}
+
+/* Code of a text, which may be that of another device too. */
+static CUresult add_code(struct library *library, CUdevice device, char *ptx, size_t bytes, struct jit *jit) {
+  for (int n = 0; n < device; n++) {
+    struct code *other = library->codes[n];
+    if (other && other->bytes == bytes && !memcmp(other->ptx, ptx, bytes)) {
+      library->codes[device] = code_hold(other);
+      free(ptx);
+      return CUDA_SUCCESS;
+    }
+  }
+  return code_make(ptx, bytes, jit, &library->codes[device]);
+}
+
+/* With a file's path instead of an image. The first code that there is names the kernels. */
+static CUresult fill(struct library *library, const void *image, const char *path, struct jit *jit) {
+  const struct code *first = NULL;
+  for (int device = 0; device < device_count(); device++) {
+    char *ptx;
+    size_t bytes;
+    CUresult result = path ? image_file(path, device, &ptx, &bytes) : image_text(image, 0, device, &ptx, &bytes);
+    if (result == CUDA_SUCCESS) result = add_code(library, device, ptx, bytes, jit);
+    library->reasons[device] = result;
+    if (result != CUDA_SUCCESS && result != CUDA_ERROR_NO_BINARY_FOR_GPU) return result;
+    if (!first) first = library->codes[device];
+  }
+  if (!first) return library->reasons[0];
+  library->kernel_count = first->description->kernel_count;
+  library->kernels = calloc(library->kernel_count + 1u, sizeof *library->kernels);
+  if (!library->kernels) return CUDA_ERROR_OUT_OF_MEMORY;
+  for (uint32_t n = 0; n < library->kernel_count; n++) {
+    struct kernel *kernel = &library->kernels[n];
+    kernel->library = library;
+    kernel->name = first->description->kernels[n].name;
+    for (int device = 0; device < MOST_DEVICES; device++)
+      kernel->settings[device].dynamic_shared = kernel->settings[device].carveout = -1;
+    if (!handle_add(KERNEL, kernel)) return CUDA_ERROR_OUT_OF_MEMORY;
+  }
+  return handle_add(LIBRARY, library) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+static void forget_kernels(struct library *library) {
+  for (uint32_t n = 0; library->kernels && n < library->kernel_count; n++)
+    handle_is(KERNEL, &library->kernels[n], true);
+}
+
+static CUresult check_options(unsigned count, const CUlibraryOption *options, void **values, bool file) {
+  if (count && (!options || !values)) return CUDA_ERROR_INVALID_VALUE;
+  for (unsigned n = 0; n < count; n++) {
+    if (options[n] == CU_LIBRARY_HOST_UNIVERSAL_FUNCTION_AND_DATA_TABLE) return CUDA_ERROR_NOT_SUPPORTED;
+    if (options[n] != CU_LIBRARY_BINARY_IS_PRESERVED || file) return CUDA_ERROR_INVALID_VALUE;
+  }
+  return CUDA_SUCCESS;
+}
+
+static CUresult load(CUlibrary *handle, const void *image, const char *path, unsigned count, CUjit_option *options,
+                     void **values) {
+  struct jit jit;
+  CHECK(jit_read(count, options, values, &jit));
+  double start = milliseconds_now();
+  struct library *library = calloc(1, sizeof *library);
+  if (!library) return CUDA_ERROR_OUT_OF_MEMORY;
+  pthread_mutex_init(&library->lock, NULL);
+  CUresult result = fill(library, image, path, &jit);
+  if (result == CUDA_SUCCESS) {
+    *handle = (CUlibrary)library;
+  } else {
+    forget_kernels(library);
+    destroy(library);
+  }
+  jit_finish(&jit, milliseconds_now() - start);
+  return result;
+}
+
+EXPORTED CUresult cuLibraryLoadData(CUlibrary *library, const void *image, CUjit_option *options, void **values,
+                                    unsigned int count, CUlibraryOption *library_options, void **library_values,
+                                    unsigned int library_count) {
+  CHECK(ready());
+  if (!library || !image) return CUDA_ERROR_INVALID_VALUE;
+  CHECK(check_options(library_count, library_options, library_values, false));
+  return load(library, image, NULL, count, options, values);
+}
+
+EXPORTED CUresult cuLibraryLoadFromFile(CUlibrary *library, const char *path, CUjit_option *options, void **values,
+                                        unsigned int count, CUlibraryOption *library_options, void **library_values,
+                                        unsigned int library_count) {
+  CHECK(ready());
+  if (!library || !path) return CUDA_ERROR_INVALID_VALUE;
+  CHECK(check_options(library_count, library_options, library_values, true));
+  return load(library, NULL, path, count, options, values);
+}
+
+EXPORTED CUresult cuLibraryUnload(CUlibrary handle) {
+  CHECK(ready());
+  if (!handle_is(LIBRARY, handle, true)) return CUDA_ERROR_INVALID_HANDLE;
+  struct library *library = (struct library *)handle;
+  forget_kernels(library);
+  for (struct loaded *at = library->loaded; at; at = at->next) {
+    if (!handle_is(MODULE, at->module, true)) continue;
+    strict_wait(at->module->context);
+    module_drop(at->module);
+  }
+  destroy(library);
+  return CUDA_SUCCESS;
+}
+
+/* In contexts. */
+
+static void share_settings(struct library *library, struct module *module) {
+  for (uint32_t n = 0; n < library->kernel_count; n++) {
+    struct function *function = module_function(module, library->kernels[n].name);
+    if (function) function->settings = &library->kernels[n].settings[module->device];
+  }
+}
+
+static CUresult module_in(struct library *library, const struct stream_place *place, struct module **module) {
+  if (!library->codes[place->device]) return library->reasons[place->device];
+  CUresult result = CUDA_SUCCESS;
+  pthread_mutex_lock(&library->lock);
+  struct loaded *at = library->loaded;
+  while (at && at->module->context_id != place->context_id) at = at->next;
+  if (!at) {
+    at = malloc(sizeof *at);
+    result = at ? module_make(place, library->codes[place->device], true, &at->module) : CUDA_ERROR_OUT_OF_MEMORY;
+    if (result == CUDA_SUCCESS) {
+      share_settings(library, at->module);
+      module_hold(at->module);
+      at->next = library->loaded;
+      library->loaded = at;
+    } else {
+      free(at);
+    }
+  }
+  pthread_mutex_unlock(&library->lock);
+  if (result == CUDA_SUCCESS) *module = at->module;
+  return result;
+}
+
+static CUresult kernel_in(const struct kernel *kernel, const struct stream_place *place, struct function **function) {
+  struct module *module;
+  CHECK(module_in(kernel->library, place, &module));
+  *function = module_function(module, kernel->name);
+  return *function ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+}
+
+CUresult kernel_function(CUkernel handle, const struct stream_place *place, struct function **function) {
+  if (!handle_is(KERNEL, handle, false)) return CUDA_ERROR_INVALID_HANDLE;
+  return kernel_in((struct kernel *)handle, place, function);
+}
+
+static CUresult here(struct stream_place *place) { return stream_place(CU_STREAM_LEGACY, false, place); }
+
+static CUresult library_of(CUlibrary handle, struct library **library) {
+  CHECK(ready());
+  if (!handle_is(LIBRARY, handle, false)) return CUDA_ERROR_INVALID_HANDLE;
+  *library = (struct library *)handle;
+  return CUDA_SUCCESS;
+}
+
+EXPORTED CUresult cuLibraryGetModule(CUmodule *handle, CUlibrary library_handle) {
+  struct library *library;
+  struct stream_place place;
+  struct module *module;
+  CHECK(library_of(library_handle, &library));
+  if (!handle) return CUDA_ERROR_INVALID_VALUE;
+  CHECK(here(&place));
+  CHECK(module_in(library, &place, &module));
+  *handle = (CUmodule)module;
+  return CUDA_SUCCESS;
+}
+
+EXPORTED CUresult cuLibraryGetGlobal(CUdeviceptr *address, size_t *bytes, CUlibrary handle, const char *name) {
+  struct library *library;
+  struct stream_place place;
+  struct module *module;
+  CHECK(library_of(handle, &library));
+  if (!name) return CUDA_ERROR_INVALID_VALUE;
+  CHECK(here(&place));
+  CHECK(module_in(library, &place, &module));
+  return module_variable(module, name, address, bytes);
+}
+
+/* Of both kinds of things no text has any. */
+EXPORTED CUresult cuLibraryGetManaged(CUdeviceptr *address, size_t *bytes, CUlibrary handle, const char *name) {
+  struct library *library;
+  CHECK(library_of(handle, &library));
+  return name && (address || bytes) ? CUDA_ERROR_NOT_FOUND : CUDA_ERROR_INVALID_VALUE;
+}
+
+EXPORTED CUresult cuLibraryGetUnifiedFunction(void **function, CUlibrary handle, const char *name) {
+  struct library *library;
+  CHECK(library_of(handle, &library));
+  return name && function ? CUDA_ERROR_NOT_FOUND : CUDA_ERROR_INVALID_VALUE;
+}
+
+EXPORTED CUresult cuLibraryGetKernel(CUkernel *kernel, CUlibrary handle, const char *name) {
+  struct library *library;
+  CHECK(library_of(handle, &library));
+  if (!kernel || !name) return CUDA_ERROR_INVALID_VALUE;
+  for (uint32_t n = 0; n < library->kernel_count; n++)
+    if (!strcmp(library->kernels[n].name, name)) {
+      *kernel = (CUkernel)&library->kernels[n];
+      return CUDA_SUCCESS;
+    }
+  return CUDA_ERROR_NOT_FOUND;
+}
+
+EXPORTED CUresult cuLibraryGetKernelCount(unsigned int *count, CUlibrary handle) {
+  struct library *library;
+  CHECK(library_of(handle, &library));
+  if (!count) return CUDA_ERROR_INVALID_VALUE;
+  *count = library->kernel_count;
+  return CUDA_SUCCESS;
+}
+
+EXPORTED CUresult cuLibraryEnumerateKernels(CUkernel *kernels, unsigned int room, CUlibrary handle) {
+  struct library *library;
+  CHECK(library_of(handle, &library));
+  if (!kernels || !room) return CUDA_ERROR_INVALID_VALUE;
+  for (unsigned n = 0; n < room && n < library->kernel_count; n++) kernels[n] = (CUkernel)&library->kernels[n];
+  return CUDA_SUCCESS;
+}
+
+/* Kernels. */
+
+static CUresult kernel_of(CUkernel handle, struct kernel **kernel) {
+  CHECK(ready());
+  if (!handle_is(KERNEL, handle, false)) return CUDA_ERROR_INVALID_HANDLE;
+  *kernel = (struct kernel *)handle;
+  return CUDA_SUCCESS;
+}
+
+EXPORTED CUresult cuKernelGetFunction(CUfunction *handle, CUkernel kernel) {
+  struct stream_place place;
+  struct function *function;
+  CHECK(ready());
+  if (!handle) return CUDA_ERROR_INVALID_VALUE;
+  CHECK(here(&place));
+  CHECK(kernel_function(kernel, &place, &function));
+  *handle = (CUfunction)function;
+  return CUDA_SUCCESS;
+}
+
+EXPORTED CUresult cuKernelGetLibrary(CUlibrary *library, CUkernel handle) {
+  struct kernel *kernel;
+  CHECK(kernel_of(handle, &kernel));
+  if (!library) return CUDA_ERROR_INVALID_VALUE;
+  *library = (CUlibrary)kernel->library;
+  return CUDA_SUCCESS;
+}
+
+EXPORTED CUresult cuKernelGetName(const char **name, CUkernel handle) {
+  struct kernel *kernel;
+  CHECK(kernel_of(handle, &kernel));
+  if (!name) return CUDA_ERROR_INVALID_VALUE;
+  *name = kernel->name;
+  return CUDA_SUCCESS;
+}
+
+/* A kernel's code for a device. */
+static CUresult code_for(const struct kernel *kernel, CUdevice device, struct code **code, struct code_kernel **found) {
+  if (!device_at(device)) return CUDA_ERROR_INVALID_DEVICE;
+  *code = kernel->library->codes[device];
+  if (!*code) return kernel->library->reasons[device];
+  const struct description_kernel *described = description_kernel((*code)->description, kernel->name);
+  if (!described) return CUDA_ERROR_NOT_FOUND;
+  *found = &(*code)->kernels[described - (*code)->description->kernels];
+  return CUDA_SUCCESS;
+}
+
+EXPORTED CUresult cuKernelGetParamInfo(CUkernel handle, size_t index, size_t *offset, size_t *size) {
+  struct kernel *kernel;
+  struct code *code;
+  struct code_kernel *found;
+  CHECK(kernel_of(handle, &kernel));
+  for (int device = 0; device < device_count(); device++)
+    if (code_for(kernel, device, &code, &found) == CUDA_SUCCESS) return parameter_info(found, index, offset, size);
+  return CUDA_ERROR_NOT_FOUND;
+}
+
+EXPORTED CUresult cuKernelGetAttribute(int *value, CUfunction_attribute attribute, CUkernel handle, CUdevice device) {
+  struct kernel *kernel;
+  struct code *code;
+  struct code_kernel *found;
+  CHECK(kernel_of(handle, &kernel));
+  CHECK(code_for(kernel, device, &code, &found));
+  return attribute_get(value, attribute, code, found, &kernel->settings[device], device);
+}
+
+EXPORTED CUresult cuKernelSetAttribute(CUfunction_attribute attribute, int value, CUkernel handle, CUdevice device) {
+  struct kernel *kernel;
+  struct code *code;
+  struct code_kernel *found;
+  CHECK(kernel_of(handle, &kernel));
+  CHECK(code_for(kernel, device, &code, &found));
+  return attribute_set(attribute, value, code, found, &kernel->settings[device], device);
+}
+
+EXPORTED CUresult cuKernelSetCacheConfig(CUkernel handle, CUfunc_cache config, CUdevice device) {
+  struct kernel *kernel;
+  struct code *code;
+  struct code_kernel *found;
+  CHECK(kernel_of(handle, &kernel));
+  CHECK(code_for(kernel, device, &code, &found));
+  return config <= CU_FUNC_CACHE_PREFER_EQUAL ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
