@@ -1,7 +1,7 @@
 /* The bytes of devices: a file in memory for each, mapped as a whole at a range of addresses of its own.
  *
  * The file is sparse: only pages that somebody wrote take memory of this machine. A block that is given back is zeroed at
- * once, by making holes where it has whole pages. */
+ * once. */
 #include "arena.h"
 
 #include <errno.h>
@@ -12,14 +12,14 @@
 #include <unistd.h>
 
 #include "driver.h"
+#include "pages.h"
 #include "share.h"
 #include "space.h"
 
 struct arena {
   pthread_mutex_t lock;
   struct space space;
-  uint8_t *base; /* NULL until the first block is taken */
-  int file;
+  struct pages pages; /* without addresses until the first block is taken */
 };
 
 static struct arena arenas[MOST_DEVICES];
@@ -44,8 +44,8 @@ static bool begin(struct arena *arena, uint64_t size) {
     close(file);
     return false;
   }
-  arena->file = file;
-  arena->base = base;
+  arena->pages.file = file;
+  arena->pages.base = base;
   return true;
 }
 
@@ -55,33 +55,21 @@ CUresult arena_take(CUdevice device, uint64_t bytes, struct block **block, uint6
   uint64_t size = device_at(device)->memory, rounded = (bytes + GRAIN - 1) / GRAIN * GRAIN;
   if (bytes > size || !share_take(device, rounded, size)) return CUDA_ERROR_OUT_OF_MEMORY;
   pthread_mutex_lock(&arena->lock);
-  *block = arena->base || begin(arena, size) ? space_take(&arena->space, rounded) : NULL;
+  *block = arena->pages.base || begin(arena, size) ? space_take(&arena->space, rounded) : NULL;
   pthread_mutex_unlock(&arena->lock);
   if (!*block) {
     share_give(device, rounded);
     return CUDA_ERROR_OUT_OF_MEMORY;
   }
-  *address = (uint64_t)(uintptr_t)(arena->base + block_offset(*block));
+  pages_take(&arena->pages, block_offset(*block), block_size(*block));
+  *address = (uint64_t)(uintptr_t)(arena->pages.base + block_offset(*block));
   return CUDA_SUCCESS;
-}
-
-/* Whole pages are given back to this machine, which makes them zero; what else there is, is written. */
-static void clear(const struct arena *arena, uint64_t start, uint64_t size) {
-  uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), end = start + size;
-  uint64_t first = (start + page - 1) / page * page, last = end / page * page;
-  if (first < last && !fallocate(arena->file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)first,
-                                 (off_t)(last - first))) {
-    memset(arena->base + start, 0, first - start);
-    memset(arena->base + last, 0, end - last);
-  } else {
-    memset(arena->base + start, 0, size);
-  }
 }
 
 void arena_give(CUdevice device, struct block *block) {
   struct arena *arena = &arenas[device];
   uint64_t size = block_size(block);
-  clear(arena, block_offset(block), size);
+  pages_give(&arena->pages, block_offset(block), size);
   pthread_mutex_lock(&arena->lock);
   space_give(&arena->space, block);
   pthread_mutex_unlock(&arena->lock);

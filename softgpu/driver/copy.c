@@ -13,7 +13,7 @@
 #include "driver.h"
 #include "mapping.h"
 
-enum { MOST_PITCH = 2147483647, SHORT = 1 << 16 };
+enum { MOST_PITCH = 2147483647, SHORT = 1 << 18 };
 
 /* One side of a copy: where its rows lie. */
 struct rows {
@@ -106,7 +106,7 @@ static CUresult find(const struct given *given, struct extent extent, struct row
       __builtin_add_overflow(given->y, extent.height, &height))
     return CUDA_ERROR_INVALID_VALUE;
   if ((given->pitch && given->pitch < width) || (given->height && given->height < height)) return CUDA_ERROR_INVALID_VALUE;
-  rows->pitch = given->pitch ? given->pitch : width;
+  *rows = (struct rows){.pitch = given->pitch ? given->pitch : width};
   size_t layer = given->height ? given->height : height;
   if (!extent.row || !extent.height || !extent.depth) return CUDA_SUCCESS;
   if (__builtin_mul_overflow(layer, rows->pitch, &slice) || __builtin_mul_overflow(given->z, slice, &offset) ||
@@ -125,31 +125,31 @@ static CUresult find(const struct given *given, struct extent extent, struct row
   return CUDA_SUCCESS;
 }
 
-/* All but the beginning of the command. */
-static CUresult make(const CUDA_MEMCPY3D *params, struct copy **made) {
-  if (!params) return CUDA_ERROR_INVALID_VALUE;
-  struct copy copy = {.params = *params, .extent = {params->WidthInBytes, params->Height, params->Depth}};
+static CUresult make(const CUDA_MEMCPY3D *params, const struct stream_place *place, struct copy **made) {
+  if (!params || params->reserved0 || params->reserved1) return CUDA_ERROR_INVALID_VALUE;
+  struct copy *copy = malloc(sizeof *copy);
+  if (!copy) return CUDA_ERROR_OUT_OF_MEMORY;
+  copy->command = command_begin(&COPY, place);
+  copy->params = *params;
+  copy->extent = (struct extent){params->WidthInBytes, params->Height, params->Depth};
+  copy->target_memory = copy->source_memory = (struct memory){.known = false};
+  copy->staged = NULL;
   struct given target = {params->dstMemoryType, params->dstHost, params->dstDevice, params->dstXInBytes, params->dstY,
                          params->dstZ, params->dstLOD, params->dstPitch, params->dstHeight};
   struct given source = {params->srcMemoryType, params->srcHost, params->srcDevice, params->srcXInBytes, params->srcY,
                          params->srcZ, params->srcLOD, params->srcPitch, params->srcHeight};
-  if (params->reserved0 || params->reserved1) return CUDA_ERROR_INVALID_VALUE;
-  CUresult result = find(&target, copy.extent, &copy.target, &copy.target_memory);
-  if (result == CUDA_SUCCESS) result = find(&source, copy.extent, &copy.source, &copy.source_memory);
-  *made = result == CUDA_SUCCESS ? malloc(sizeof copy) : NULL;
-  if (*made) {
-    **made = copy;
-    return CUDA_SUCCESS;
-  }
-  mapping_release(copy.target_memory.held);
-  mapping_release(copy.source_memory.held);
-  return result == CUDA_SUCCESS ? CUDA_ERROR_OUT_OF_MEMORY : result;
+  CUresult result = find(&target, copy->extent, &copy->target, &copy->target_memory);
+  if (result == CUDA_SUCCESS) result = find(&source, copy->extent, &copy->source, &copy->source_memory);
+  if (result == CUDA_SUCCESS)
+    *made = copy;
+  else
+    command_release(&copy->command);
+  return result;
 }
 
 CUresult copy_command(const CUDA_MEMCPY3D *params, CUcontext context, unsigned long long context_id, struct command **made) {
   struct copy *copy;
-  CHECK(make(params, &copy));
-  copy->command = command_begin(&COPY, &(struct stream_place){.context = context, .context_id = context_id});
+  CHECK(make(params, &(struct stream_place){.context = context, .context_id = context_id}, &copy));
   *made = &copy->command;
   return CUDA_SUCCESS;
 }
@@ -191,12 +191,11 @@ CUresult copy_call(struct way way, const CUDA_MEMCPY3D *params) {
   struct stream_place place;
   struct copy *copy;
   CHECK(stream_place(way.stream, way.own, &place));
-  CHECK(make(params, &copy));
+  CHECK(make(params, &place, &copy));
   if (is_empty(copy)) {
-    free(copy);
+    command_release(&copy->command);
     return CUDA_SUCCESS;
   }
-  copy->command = command_begin(&COPY, &place);
   bool to_device = copy->target_memory.known && !copy->target_memory.host;
   bool from_device = copy->source_memory.known && !copy->source_memory.host;
   if (is_captured(&place)) return submit(&place, false, &copy->command);
@@ -214,12 +213,13 @@ CUresult copy_batch(struct way way, const struct copy_order *copies, size_t coun
   if (!made) return CUDA_ERROR_OUT_OF_MEMORY;
   CUresult result = CUDA_SUCCESS;
   size_t done = 0;
-  for (; done < count && result == CUDA_SUCCESS; done++) {
-    result = make(&copies[done].params, &made[done]);
-    if (result != CUDA_SUCCESS) break;
-    made[done]->command = command_begin(&COPY, &place);
+  while (done < count && result == CUDA_SUCCESS) {
+    result = make(&copies[done].params, &place, &made[done]);
+    if (result == CUDA_SUCCESS)
+      done++;
+    else
+      *failed = done;
   }
-  if (result != CUDA_SUCCESS) *failed = done;
   for (size_t n = 0; n < done; n++) {
     bool unread = copies[n].source == CU_MEMCPY_SRC_ACCESS_ORDER_DURING_API_CALL;
     if (result != CUDA_SUCCESS || is_empty(made[n]))

@@ -7,7 +7,7 @@
 #include "driver.h"
 #include "mapping.h"
 
-enum { SHORT = 1 << 16, PIECE = 1 << 14 };
+enum { SHORT = 1 << 18, PIECE = 1 << 14 };
 
 struct fill {
   struct command command;
@@ -16,9 +16,15 @@ struct fill {
   struct memory memory;
 };
 
+/* Whether all bytes of an element are the same, as they are for 0. */
+static bool is_plain(const CUDA_MEMSET_NODE_PARAMS_v2 *params) {
+  unsigned byte = params->value & 0xff, bits = 8 * params->elementSize;
+  return !((params->value ^ byte * 0x01010101u) << (32 - bits));
+}
+
 static void fill_row(uint8_t *at, const CUDA_MEMSET_NODE_PARAMS_v2 *params, size_t row) {
-  if (params->elementSize == 1) {
-    memset(at, (int)params->value, row);
+  if (is_plain(params)) {
+    memset(at, (int)(params->value & 0xff), row);
     return;
   }
   memcpy(at, &params->value, params->elementSize); /* the lower bytes: this machine is little-endian */

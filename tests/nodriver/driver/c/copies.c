@@ -321,7 +321,7 @@ static void sizes(void) {
   CUdeviceptr big[2];
   for (int i = 0; i < 2; i++) OK(cuMemAlloc_v2(&big[i], MOST));
   for (size_t i = 0; i < MOST; i++) source[i] = (unsigned char)(i * 31 + i / 977);
-  const size_t lengths[] = {1, 4096, 65535, 65537, 1000001, MOST};
+  const size_t lengths[] = {1, 4096, 262143, 262145, 1000001, MOST};
   for (int i = 0; i < 6; i++) {
     memset(target, 0, MOST + 1);
     OK(cuMemcpyHtoDAsync_v2(big[0], source, lengths[i], stream));

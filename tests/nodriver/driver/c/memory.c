@@ -38,6 +38,36 @@ static void taken_and_given(void) {
   CHECK(free_now == free_before);
 }
 
+/* Memory that was used is zero again, however it is cut into pieces the next time, and nothing else becomes so. */
+static void used_again(void) {
+  enum { MOST = 3 << 20, PIECES = 40 };
+  static unsigned char bytes[MOST];
+  CUdeviceptr pieces[PIECES] = {0}, beside;
+  size_t sizes[PIECES];
+  unsigned seed = 1;
+  OK(cuMemAlloc(&beside, 5000));
+  OK(cuMemsetD8(beside, 0x55, 5000));
+  for (int i = 0; i < 400; i++) {
+    int n = (int)(seed >> 16) % PIECES;
+    seed = seed * 1103515245 + 12345;
+    if (pieces[n]) {
+      OK(cuMemFree(pieces[n]));
+      pieces[n] = 0;
+      continue;
+    }
+    sizes[n] = 1 + (i % 3 ? seed % 20000 : seed % MOST);
+    OK(cuMemAlloc(&pieces[n], sizes[n]));
+    OK(cuMemcpyDtoH(bytes, pieces[n], sizes[n]));
+    CHECK(!bytes[0] && !memcmp(bytes, bytes + 1, sizes[n] - 1));
+    if (i % 2) OK(cuMemsetD8(pieces[n], 0xaa, sizes[n]));
+    if (!(i % 2)) OK(cuMemsetD2D8(pieces[n], 12288, 0xaa, sizes[n] < 77 ? sizes[n] : 77, sizes[n] / 12288));
+  }
+  OK(cuMemcpyDtoH(bytes, beside, 5000));
+  CHECK(bytes[0] == 0x55 && !memcmp(bytes, bytes + 1, 4999));
+  for (int n = 0; n < PIECES; n++) OK(cuMemFree(pieces[n]));
+  OK(cuMemFree(beside));
+}
+
 static void limits(void) {
   CUdeviceptr all, more, half[2];
   OK(cuMemAlloc(&all, 80 * GIB));
@@ -94,6 +124,10 @@ static void fills(void) {
     CHECK(row[3] == 0 && row[4] == 4 && row[7] == 1 && row[12] == 4 && row[15] == 1 && row[16] == 0);
     CHECK(row[20] == (y < 2 ? 0x22 : 0) && row[23] == (y < 2 ? 0x11 : 0) && !row[24] && row[40] == (y ? 0 : 9));
   }
+  OK(cuMemsetD32(a, 0x07070707, 25));
+  OK(cuMemsetD16(a + 8, 0xffff, 3));
+  OK(cuMemcpyDtoH(to, a, 16));
+  CHECK(to[7] == 7 && to[8] == 0xff && to[13] == 0xff && to[14] == 7);
   OK(cuMemsetD32(a, 5, 25));
   OK(cuMemcpyDtoH(to, a, 104));
   CHECK(to[0] == 5 && to[96] == 5 && to[97] == 0 && to[100] == 0);
@@ -237,6 +271,7 @@ int main(void) {
   OK(cuDevicePrimaryCtxRetain(&shared, 0));
   OK(cuCtxSetCurrent(shared));
   taken_and_given();
+  used_again();
   limits();
   copies();
   fills();
