@@ -5,6 +5,7 @@
 #include "clock.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -32,8 +33,8 @@ enum {
   WAIT = 3600,         /* from the end of what a thread waits for until it goes on */
   GRAPH = 2500,        /* to launch a graph */
   GRAPH_NODE = 1,      /* and for each of its nodes */
-  LEAD = 5000000,      /* of this machine: so far a thread may be ahead of what its calls take */
-  LATE = 5000000,      /* of this machine: what ends so much too late makes a run void */
+  LEAD = 20000000,     /* of this machine: so far a thread may be ahead of what its calls take */
+  VOID_PART = 50,      /* a run is void that was late by more than this part of what its operations took */
   SPIN = 50000,        /* of this machine: what is left of a wait when sleeping is not exact enough */
   SECOND = 1000000000
 };
@@ -42,7 +43,7 @@ static const double MOST_DILATION = 1e6;
 
 static double dilation; /* 0: off */
 static pid_t begun_in;
-static _Atomic uint64_t operations, late, worst; /* `worst` in nanoseconds of this machine */
+static _Atomic uint64_t operations, worst; /* how many; by how much one was late, at most */
 
 static _Thread_local struct {
   uint64_t issued; /* what the thread has called until now has returned then */
@@ -81,7 +82,7 @@ uint64_t clock_now(void) { return dilation > 0 ? (uint64_t)((double)(wall() - sh
 
 static uint64_t wall_of(uint64_t time) { return share_start() + (uint64_t)((double)time * dilation) + 1; }
 
-static void wait_until(uint64_t due) {
+static void sleep_until(uint64_t due) {
   uint64_t now = wall();
   if (now + SPIN < due) {
     uint64_t until = due - SPIN;
@@ -91,11 +92,26 @@ static void wait_until(uint64_t due) {
   while (wall() < due) __builtin_ia32_pause();
 }
 
+static void note_worst(uint64_t nanoseconds) {
+  uint64_t before = worst;
+  while (before < nanoseconds && !atomic_compare_exchange_weak(&worst, &before, nanoseconds)) continue;
+}
+
+/* Until something ends, less a lead in time of this machine. */
+static void wait_until(uint64_t end, uint64_t lead) {
+  uint64_t due = wall_of(end);
+  sleep_until(due - lead);
+  uint64_t now = wall();
+  if (now <= due) return;
+  share_count(0, now - due);
+  note_worst(now - due);
+}
+
 static void advance(uint64_t nanoseconds) {
-  uint64_t now = clock_now(), lead = (uint64_t)(LEAD / dilation);
+  uint64_t now = clock_now();
   if (own.issued < now) own.issued = now;
   own.issued += nanoseconds;
-  if (own.issued > now + lead) wait_until(wall_of(own.issued - lead));
+  if ((double)(own.issued - now) * dilation > LEAD) wait_until(own.issued, LEAD);
 }
 
 void clock_call(CUgraphNodeType type) {
@@ -113,8 +129,9 @@ uint64_t clock_issue(void) {
 
 void clock_waited(uint64_t end) {
   if (!(dilation > 0) || !end) return;
-  if (own.issued < end + WAIT) own.issued = end + WAIT;
-  wait_until(wall_of(end + WAIT));
+  end += WAIT;
+  if (own.issued < end) own.issued = end;
+  wait_until(end, 0);
 }
 
 void clock_enter(uint64_t begin) {
@@ -131,26 +148,14 @@ void clock_step(CUgraphNodeType type) {
   if (dilation > 0 && type < sizeof COSTS / sizeof *COSTS) own.fixed = COSTS[type].stream;
 }
 
-static void note_worst(uint64_t nanoseconds) {
-  uint64_t before = worst;
-  while (before < nanoseconds && !__atomic_compare_exchange_n(&worst, &before, nanoseconds, false, __ATOMIC_RELAXED,
-                                                              __ATOMIC_RELAXED))
-    continue;
-}
-
 void clock_take(const struct taken *parts, size_t count, double nanoseconds) {
   if (!(dilation > 0)) return;
   uint64_t duration = own.fixed + (uint64_t)(nanoseconds + 0.5);
   own.fixed = 0;
   own.time = share_occupy(parts, count, own.time, duration) + duration;
-  uint64_t due = wall_of(own.time);
-  wait_until(due);
-  uint64_t after = wall() - due;
   operations++;
-  if (after <= LATE) return;
-  late++;
-  share_late(1);
-  note_worst(after);
+  share_count((uint64_t)((double)duration * dilation), 0);
+  wait_until(own.time, 0);
 }
 
 void clock_settle(void) {
@@ -162,12 +167,9 @@ uint64_t clock_stamp(void) { return dilation > 0 ? own.time : wall(); }
 /* When the process ends. */
 __attribute__((destructor)) static void report(void) {
   if (!(dilation > 0) || begun_in != getpid()) return;
-  unsigned long long all = operations, bad = late;
-  if (bad)
-    complain("modelled clock: this run is void: %llu of %llu operations ended late, by up to %.1f ms", bad, all,
-             (double)worst / 1e6);
-  else if (share_late(0))
-    complain("modelled clock: this run is void: operations of another process ended late; %llu here were in time", all);
-  else
-    complain("modelled clock: %llu operations, all in time", all);
+  struct clock_sums sums = share_count(0, 0);
+  double part = sums.took ? (double)sums.late / (double)sums.took : 0;
+  complain("modelled clock: %s: %llu operations; the machine was late by %.2f %% of the time of its operations, here at most "
+           "by %.1f ms", part > 1.0 / VOID_PART ? "this run is void" : "kept up", (unsigned long long)operations, 100 * part,
+           (double)worst / 1e6);
 }

@@ -31,7 +31,7 @@ struct state {
   _Atomic uint64_t magic;
   uint64_t start;                      /* constant: share.h */
   uint64_t busy[MOST_DEVICES][PARTS];  /* until when; the table is locked */
-  _Atomic uint64_t late;
+  _Atomic uint64_t took, late;
   char devices[4096]; /* the machine that the first process named */
   struct slot slots[SLOTS];
 };
@@ -196,4 +196,6 @@ uint64_t share_occupy(const struct taken *parts, size_t count, uint64_t ready, u
   return ready;
 }
 
-uint64_t share_late(uint64_t more) { return atomic_fetch_add(&state->late, more) + more; }
+struct clock_sums share_count(uint64_t took, uint64_t late) {
+  return (struct clock_sums){atomic_fetch_add(&state->took, took) + took, atomic_fetch_add(&state->late, late) + late};
+}

@@ -31,7 +31,10 @@ uint64_t share_start(void);
  * begins. Who comes first is served first. */
 uint64_t share_occupy(const struct taken *parts, size_t count, uint64_t ready, uint64_t duration);
 
-/* How many operations of all processes ended late, with some more of this one. */
-uint64_t share_late(uint64_t more);
+/* How long all operations took and how late they were, in nanoseconds of this machine, with some more. */
+struct clock_sums {
+  uint64_t took, late;
+};
+struct clock_sums share_count(uint64_t took, uint64_t late);
 
 #endif
