@@ -30,6 +30,7 @@ def environment(
     driver_version: int | None = None,
     instrument: str | os.PathLike[str] | None = None,
     cache: str | os.PathLike[str] | None = None,
+    decree: str | os.PathLike[str] | None = None,
     rounding: bool | None = None,
     base: Mapping[str, str] | None = None,
 ) -> dict[str, str]:
@@ -60,6 +61,7 @@ def environment(
         variables.DRIVER_VERSION: _version(driver_version),
         variables.INSTRUMENT: _path(instrument),
         variables.CACHE: _path(cache),
+        variables.DECREE: _path(decree),
         variables.ROUNDING: _truth(rounding),
     }
     return made | {variable.name: text for variable, text in told.items() if text is not None}

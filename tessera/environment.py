@@ -67,7 +67,13 @@ CLOCK = EnvironmentVariable(
 ROUNDING = EnvironmentVariable(
     "SOFTGPU_ROUNDING",
     "0",
-    "1: approximate functions and tensor cores of cards from capability 8.9 on round otherwise than those of older cards.",
+    "1: approximate functions and tensor cores of cards from capability 8.9 on round otherwise than older cards'.",
+)
+
+DECREE = EnvironmentVariable(
+    "SOFTGPU_DECREE",
+    "cubins are refused",
+    "Folder of PTX for cubins: `DIGEST.ptx` is what the software driver runs for the one whose SHA-256 is DIGEST.",
 )
 
 INSTRUMENT = EnvironmentVariable(
@@ -77,6 +83,16 @@ INSTRUMENT = EnvironmentVariable(
 )
 
 VARIABLES: tuple[EnvironmentVariable, ...] = (
-    MATERIAL, CACHE, PYTHON, DEVICES, DRIVER_VERSION, MACHINE, STRICT, CLOCK, ROUNDING, INSTRUMENT,
-)  # fmt: skip
+    MATERIAL,
+    CACHE,
+    PYTHON,
+    DEVICES,
+    DRIVER_VERSION,
+    MACHINE,
+    STRICT,
+    CLOCK,
+    ROUNDING,
+    INSTRUMENT,
+    DECREE,
+)
 """The table, in the order in which the documentation shows it."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from softgpu.engine import version
 from tools import native
 from tools.steps import BUILD, ROOT, StepFailed, run
 
@@ -18,6 +17,9 @@ HEADERS = Path("nvidia", "cu13", "include")
 
 EXPORTS = SOURCES / "exports.map"
 """Which symbols programs see: the headers of the run-time, which is compiled in, would show its functions too."""
+
+INFO = "engine-info"
+"""What lies beside the library for the engine's client; ``softgpu.engine.version`` writes it."""
 
 USERS = frozenset({"driver"})
 """Tiers that need the driver, and the run-time's ``engine-info`` beside it."""
@@ -41,13 +43,14 @@ def build(python: Path, kind: str = "") -> Path:
         "They are made from tessera/driver_api/functions.tsv, tessera/cards.toml and cuda.h.")
     folder = BUILD / "native" / kind.replace(",", "-") if kind else LIBRARY.parent
     title = "compile the driver" + (f" ({kind})" if kind else "")
-    extra = (f"-I{include}", f"-I{SOURCES}", f"-I{made}", f"-I{native.SOURCES}", "-ldl", f"-Wl,--version-script={EXPORTS}",
+    extra = (f"-I{include}", f"-I{SOURCES}", f"-I{made}", f"-I{native.SOURCES}", "-ldl",
+             f"-Wl,--version-script={EXPORTS}",
              "-Wl,-Bsymbolic-functions",  # its functions call each other, whatever stands between it and the program
              "-Wl,-z,nodelete")  # its threads may outlive a dlclose
     library = native.linked(folder / LIBRARY.name, title, inputs(), kind, extra,
                             "The driver is C11 with glibc on x86-64.")
     if kind:
-        _link(folder / version.FILE, LIBRARY.with_name(version.FILE))
+        _link(folder / INFO, LIBRARY.with_name(INFO))
     else:
         _link(LINK, Path(LIBRARY.name))
     return library

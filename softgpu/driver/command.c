@@ -1,6 +1,7 @@
 /* Commands, and how they get into queues. */
 #include "command.h"
 
+#include "capture.h"
 #include "clock.h"
 #include "driver.h"
 #include "strict.h"
@@ -19,19 +20,25 @@ void command_release(struct command *command) {
   if (!--command->references) command->kind->end(command);
 }
 
-static void run(void *given) {
-  struct command *command = given;
-  CUresult result = context_result(command->context, command->context_id);
+void command_do(const struct command *command, CUcontext otherwise, unsigned long long otherwise_id) {
+  CUcontext context = command->context ? command->context : otherwise;
+  unsigned long long id = command->context ? command->context_id : otherwise_id;
+  CUresult result = context_result(context, id);
   if (result != CUDA_SUCCESS) {
     if (command->kind->skip) command->kind->skip(command, result);
-  } else {
-    clock_step(command->kind->type);
-    if (command->kind->foreign) clock_settle(); /* the function itself takes this machine's time */
-    result = command->kind->run(command);
-    clock_settle();
-    if (result != CUDA_SUCCESS) context_fail(command->context, command->context_id, result);
-    watch_now();
+    return;
   }
+  clock_step(command->kind->type);
+  if (command->kind->foreign) clock_settle(); /* the function itself takes this machine's time */
+  result = command->kind->run(command);
+  clock_settle();
+  if (result != CUDA_SUCCESS) context_fail(context, id, result);
+  watch_now();
+}
+
+static void run(void *given) {
+  struct command *command = given;
+  command_do(command, NULL, 0);
   command_release(command);
 }
 
@@ -53,20 +60,15 @@ static CUresult do_now(const struct stream_place *place, struct command *command
 }
 
 CUresult submit(const struct stream_place *place, bool waits, struct command *command) {
-  CUresult result = strict_room(place);
-  if (result != CUDA_SUCCESS) {
-    command_release(command);
-    return result;
+  CUresult result;
+  if (!capture_command(place, waits, command, &result)) {
+    result = strict_room(place);
+    clock_call(command->kind->type);
+    if (result == CUDA_SUCCESS)
+      result = waits ? do_now(place, command) : command_queue(command, place->queue, NULL, 0, NULL);
   }
-  clock_call(command->kind->type);
-  result = waits ? do_now(place, command) : command_queue(command, place->queue, NULL, 0, NULL);
   command_release(command);
   return result;
-}
-
-bool is_captured(const struct stream_place *place) {
-  (void)place;
-  return false;
 }
 
 bool submit_now(const struct stream_place *place, struct command *command, CUresult *result) {

@@ -37,6 +37,9 @@ struct command command_begin(const struct command_kind *kind, const struct strea
 struct command *command_hold(struct command *command);
 void command_release(struct command *command);
 
+/* Do it now, or skip it when the work of its context has failed. For a command without a context it is `otherwise`. */
+void command_do(const struct command *command, CUcontext otherwise, unsigned long long otherwise_id);
+
 /* Append it to a queue, to be done after `count` operations too. With `made` the caller gets a reference. */
 CUresult command_queue(struct command *command, struct queue *queue, struct operation *const *after, size_t count,
                        struct operation **made);

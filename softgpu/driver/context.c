@@ -123,9 +123,11 @@ static CUresult done(CUresult result) {
   return result;
 }
 
-CUresult current(struct here *here) {
+CUresult current(struct here *here) { return context_here(NULL, here); }
+
+CUresult context_here(CUcontext handle, struct here *here) {
   struct context *context;
-  CHECK(hold(NULL, &context));
+  CHECK(hold(handle, &context));
   *here = (struct here){(CUcontext)context, context->device, context->id, context->legacy};
   CUresult result = done(context->failed);
   strict_pass(here->context);

@@ -51,6 +51,7 @@ struct here {
   struct queue *legacy; /* of its default stream */
 };
 CUresult current(struct here *here);
+CUresult context_here(CUcontext context, struct here *here); /* the same for any context; the current one for NULL */
 
 /* Work of a context has failed: none is done any more, and all calls that need the context say so. */
 void context_fail(CUcontext context, unsigned long long id, CUresult result);

@@ -2,6 +2,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "capture.h"
 #include "clock.h"
 #include "command.h"
 #include "driver.h"
@@ -21,9 +22,10 @@ struct event {
   unsigned flags;
   struct operation *recorded; /* NULL: never */
   struct stamp *stamp;
+  struct capture_point *point; /* it was recorded in a captured stream after that */
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* `recorded` and `stamp` of all */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* `recorded`, `stamp` and `point` of all */
 
 static void let_go(struct stamp *stamp) {
   if (stamp && !--stamp->references) free(stamp);
@@ -62,6 +64,7 @@ static void end(void *given) {
   struct event *event = given;
   if (event->recorded) operation_release(event->recorded);
   let_go(event->stamp);
+  capture_point_release(event->point);
   free(event);
 }
 
@@ -101,6 +104,8 @@ static CUresult queue_record(struct command *command, struct queue *queue, struc
     let_go(event->stamp);
     event->recorded = operation;
     event->stamp = stamp;
+    capture_point_release(event->point);
+    event->point = NULL;
     if (made) *made = operation_hold(operation);
   }
   pthread_mutex_unlock(&lock);
@@ -116,27 +121,55 @@ static const struct command_kind RECORD = {
 static const struct command_kind WAIT = {
     .type = CU_GRAPH_NODE_TYPE_WAIT_EVENT, .end = end_about, .queue = queue_wait};
 
-static CUresult submit_about(const struct command_kind *kind, CUevent event, CUstream stream, bool own) {
-  struct stream_place place;
-  CHECK(stream_place(stream, own, &place));
+CUresult event_command(bool record, CUevent event, struct command **made) {
   if (!handle_is(EVENT, event, false)) return CUDA_ERROR_INVALID_HANDLE;
-  struct about_event *made = malloc(sizeof *made);
-  if (!made) return CUDA_ERROR_OUT_OF_MEMORY;
-  *made = (struct about_event){command_begin(kind, &place), event};
-  return submit(&place, false, &made->command);
+  struct about_event *about = malloc(sizeof *about);
+  if (!about) return CUDA_ERROR_OUT_OF_MEMORY;
+  *about = (struct about_event){command_begin(record ? &RECORD : &WAIT, &(struct stream_place){0}), event};
+  *made = &about->command;
+  return CUDA_SUCCESS;
 }
 
-static CUresult record(CUevent event, CUstream stream, bool own) { return submit_about(&RECORD, event, stream, own); }
+CUevent event_of(const struct command *command) { return ((const struct about_event *)command)->event; }
 
-EXPORTED CUresult cuEventRecord(CUevent event, CUstream stream) { return record(event, stream, false); }
-EXPORTED CUresult cuEventRecord_ptsz(CUevent event, CUstream stream) { return record(event, stream, true); }
+static CUresult submit_about(const struct command_kind *kind, CUevent event, const struct stream_place *place) {
+  struct about_event *made = malloc(sizeof *made);
+  if (!made) return CUDA_ERROR_OUT_OF_MEMORY;
+  *made = (struct about_event){command_begin(kind, place), event};
+  return submit(place, false, &made->command);
+}
+
+/* Where an event is recorded or waited for. `external`: as a node of the graph that is captured there. */
+static CUresult place_of(CUevent event, CUstream stream, bool own, bool external, struct stream_place *place) {
+  CHECK(stream_place(stream, own, place));
+  if (!handle_is(EVENT, event, false)) return CUDA_ERROR_INVALID_HANDLE;
+  return external && !is_captured(place) ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}
+
+static CUresult record(CUevent handle, CUstream stream, bool own, unsigned flags) {
+  struct stream_place place;
+  struct capture_point *point;
+  if (flags & ~CU_EVENT_RECORD_EXTERNAL) return CUDA_ERROR_INVALID_VALUE;
+  CHECK(place_of(handle, stream, own, flags, &place));
+  if (flags || !is_captured(&place)) return submit_about(&RECORD, handle, &place);
+  CHECK(capture_record(&place, &point));
+  struct event *event = (struct event *)handle;
+  pthread_mutex_lock(&lock);
+  capture_point_release(event->point);
+  event->point = point;
+  pthread_mutex_unlock(&lock);
+  return CUDA_SUCCESS;
+}
+
+EXPORTED CUresult cuEventRecord(CUevent event, CUstream stream) { return record(event, stream, false, 0); }
+EXPORTED CUresult cuEventRecord_ptsz(CUevent event, CUstream stream) { return record(event, stream, true, 0); }
 
 EXPORTED CUresult cuEventRecordWithFlags(CUevent event, CUstream stream, unsigned int flags) {
-  return flags & ~CU_EVENT_RECORD_EXTERNAL ? CUDA_ERROR_INVALID_VALUE : record(event, stream, false);
+  return record(event, stream, false, flags);
 }
 
 EXPORTED CUresult cuEventRecordWithFlags_ptsz(CUevent event, CUstream stream, unsigned int flags) {
-  return flags & ~CU_EVENT_RECORD_EXTERNAL ? CUDA_ERROR_INVALID_VALUE : record(event, stream, true);
+  return record(event, stream, true, flags);
 }
 
 /* What recorded an event last, with a reference; NULL when nothing has. */
@@ -151,6 +184,18 @@ static CUresult last_record(CUevent handle, struct operation **recorded, struct 
   return CUDA_SUCCESS;
 }
 
+/* The same for a program that asks how far it is. */
+static CUresult asked_record(CUevent handle, struct operation **recorded, struct stamp **stamp) {
+  CHECK(ready());
+  if (!handle_is(EVENT, handle, false)) return CUDA_ERROR_INVALID_HANDLE;
+  pthread_mutex_lock(&lock);
+  struct capture_point *point = capture_point_hold(((struct event *)handle)->point);
+  pthread_mutex_unlock(&lock);
+  CUresult result = point ? capture_ask(point) : capture_permits();
+  capture_point_release(point);
+  return result == CUDA_SUCCESS ? last_record(handle, recorded, stamp) : result;
+}
+
 /* What the work of an event's context came to. */
 static CUresult result_of(CUevent handle) {
   const struct event *event = (struct event *)handle;
@@ -159,7 +204,7 @@ static CUresult result_of(CUevent handle) {
 
 EXPORTED CUresult cuEventQuery(CUevent handle) {
   struct operation *recorded;
-  CHECK(last_record(handle, &recorded, NULL));
+  CHECK(asked_record(handle, &recorded, NULL));
   bool done = !recorded || operation_done(recorded);
   if (recorded) operation_release(recorded);
   return done ? result_of(handle) : CUDA_ERROR_NOT_READY;
@@ -167,7 +212,7 @@ EXPORTED CUresult cuEventQuery(CUevent handle) {
 
 EXPORTED CUresult cuEventSynchronize(CUevent handle) {
   struct operation *recorded;
-  CHECK(last_record(handle, &recorded, NULL));
+  CHECK(asked_record(handle, &recorded, NULL));
   if (recorded) {
     operation_wait(recorded);
     operation_release(recorded);
@@ -182,7 +227,7 @@ EXPORTED CUresult cuEventElapsedTime_v2(float *milliseconds, CUevent start, CUev
   CUevent events[2] = {start, end};
   CUresult result = milliseconds ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
   for (int n = 0; n < 2 && result == CUDA_SUCCESS; n++) {
-    result = last_record(events[n], &recorded[n], &stamps[n]);
+    result = asked_record(events[n], &recorded[n], &stamps[n]);
     if (result == CUDA_SUCCESS && (!recorded[n] || ((struct event *)events[n])->flags & CU_EVENT_DISABLE_TIMING))
       result = CUDA_ERROR_INVALID_HANDLE;
   }
@@ -215,8 +260,16 @@ static CUresult queue_wait(struct command *command, struct queue *queue, struct 
 }
 
 static CUresult wait_event(CUstream stream, CUevent event, unsigned flags, bool own) {
+  struct stream_place place;
   if (flags & ~CU_EVENT_WAIT_EXTERNAL) return CUDA_ERROR_INVALID_VALUE;
-  return submit_about(&WAIT, event, stream, own);
+  CHECK(place_of(event, stream, own, flags, &place));
+  pthread_mutex_lock(&lock);
+  struct capture_point *point = capture_point_hold(((struct event *)event)->point);
+  pthread_mutex_unlock(&lock);
+  bool normal = flags || (!point && !is_captured(&place));
+  CUresult result = normal ? submit_about(&WAIT, event, &place) : capture_wait(&place, point);
+  capture_point_release(point);
+  return result;
 }
 
 EXPORTED CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int flags) {

@@ -6,7 +6,9 @@
 
 #include "api.h"
 
-enum handle { STREAM, EVENT, MODULE, FUNCTION, LIBRARY, KERNEL, LINK, HANDLE_KINDS };
+enum handle {
+  STREAM, EVENT, MODULE, FUNCTION, LIBRARY, KERNEL, LINK, GRAPH, GRAPH_NODE, GRAPH_EXEC, USER_OBJECT, HANDLE_KINDS
+};
 
 bool handle_add(enum handle kind, void *object); /* false: no memory */
 /* With `remove` exactly one of those who ask at the same time gets true. */

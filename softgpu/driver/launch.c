@@ -221,6 +221,8 @@ void launch_params(const struct command *command, CUDA_KERNEL_NODE_PARAMS *param
       .sharedMemBytes = launch->dynamic_shared, .kernelParams = launch->arguments, .ctx = launch->module->context};
 }
 
+bool launch_is_cooperative(const struct command *command) { return ((const struct launch *)command)->cooperative; }
+
 /* Calls. */
 
 static CUresult launch(const CUDA_KERNEL_NODE_PARAMS *params, bool cooperative, CUstream stream, bool own) {

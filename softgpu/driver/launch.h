@@ -13,6 +13,8 @@ CUresult launch_command(const CUDA_KERNEL_NODE_PARAMS *params, bool cooperative,
 /* What it was made of; the arguments are those of the command. */
 void launch_params(const struct command *command, CUDA_KERNEL_NODE_PARAMS *params);
 
+bool launch_is_cooperative(const struct command *command);
+
 /* What kernels are compiled with, as in struct sg_options. */
 uint32_t launch_flags(void);
 

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "capture.h"
 #include "driver.h"
 #include "handles.h"
 #include "strict.h"
@@ -35,6 +36,7 @@ static pthread_once_t own_once = PTHREAD_ONCE_INIT;
 static void drop_own(void *given) {
   for (struct own *own = given, *next; own; own = next) {
     next = own->next;
+    capture_forget(own->queue);
     queue_drop(own->queue);
     free(own);
   }
@@ -61,19 +63,27 @@ static CUresult own_queue(const struct here *here, struct queue **queue) {
   return pthread_setspecific(own_key, made) ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
 }
 
-CUresult stream_place(CUstream handle, bool own, struct stream_place *place) {
+CUresult stream_find(CUstream handle, bool own, struct stream_place *place) {
   struct here here;
   CHECK(ready());
   if (handle && handle != CU_STREAM_LEGACY && handle != CU_STREAM_PER_THREAD) {
     if (!handle_is(STREAM, handle, false)) return CUDA_ERROR_INVALID_HANDLE;
     const struct stream *stream = (struct stream *)handle;
-    *place = (struct stream_place){stream->queue, stream->context, stream->context_id, stream->device};
+    *place = (struct stream_place){.queue = stream->queue, .context = stream->context, .context_id = stream->context_id,
+                                   .device = stream->device, .blocking = !(stream->flags & CU_STREAM_NON_BLOCKING)};
     strict_pass(place->context);
     return context_result(place->context, place->context_id);
   }
   CHECK(current(&here));
-  *place = (struct stream_place){here.legacy, here.context, here.id, here.device};
-  return handle == CU_STREAM_PER_THREAD || (!handle && own) ? own_queue(&here, &place->queue) : CUDA_SUCCESS;
+  bool legacy = handle == CU_STREAM_LEGACY || (!handle && !own);
+  *place = (struct stream_place){.queue = here.legacy, .context = here.context, .context_id = here.id,
+                                 .device = here.device, .legacy = legacy, .blocking = !legacy};
+  return legacy ? CUDA_SUCCESS : own_queue(&here, &place->queue);
+}
+
+CUresult stream_place(CUstream handle, bool own, struct stream_place *place) {
+  CHECK(stream_find(handle, own, place));
+  return place->legacy ? capture_permits_legacy(place->context, false) : CUDA_SUCCESS;
 }
 
 EXPORTED CUresult cuStreamCreateWithPriority(CUstream *handle, unsigned int flags, int priority) {
@@ -102,6 +112,7 @@ EXPORTED CUresult cuStreamCreate(CUstream *handle, unsigned int flags) {
 /* Work that is in it is still done. */
 static void end(void *given) {
   struct stream *stream = given;
+  capture_forget(stream->queue);
   queue_drop(stream->queue);
   free(stream);
 }
@@ -120,6 +131,7 @@ void streams_end(CUcontext context) { handles_end(STREAM, context, end); }
 static CUresult query(CUstream handle, bool own) {
   struct stream_place place;
   CHECK(stream_place(handle, own, &place));
+  CHECK(capture_permits_stream(&place));
   struct operation *last = queue_last(place.queue);
   if (last) operation_release(last);
   return last ? CUDA_ERROR_NOT_READY : context_result(place.context, place.context_id);
@@ -131,6 +143,7 @@ EXPORTED CUresult cuStreamQuery_ptsz(CUstream handle) { return query(handle, tru
 static CUresult synchronize(CUstream handle, bool own) {
   struct stream_place place;
   CHECK(stream_place(handle, own, &place));
+  CHECK(capture_permits_stream(&place));
   struct operation *last = queue_last(place.queue);
   if (last) {
     operation_wait(last);
@@ -216,11 +229,26 @@ static const struct command_kind HOST_CALLBACK = {
 static CUresult add_call(CUstream handle, bool own, struct call wanted) {
   struct stream_place place;
   CHECK(stream_place(handle, own, &place));
+  if (!wanted.function && is_captured(&place)) return capture_refuse(&place); /* graphs have no callbacks */
   struct call *made = malloc(sizeof *made);
   if (!made) return CUDA_ERROR_OUT_OF_MEMORY;
   *made = wanted;
   made->command = command_begin(wanted.function ? &HOST_FUNCTION : &HOST_CALLBACK, &place);
   return submit(&place, false, &made->command);
+}
+
+CUresult host_command(const CUDA_HOST_NODE_PARAMS_v2 *params, struct command **made) {
+  if (!params->fn) return CUDA_ERROR_INVALID_VALUE;
+  struct call *call = malloc(sizeof *call);
+  if (!call) return CUDA_ERROR_OUT_OF_MEMORY;
+  *call = (struct call){command_begin(&HOST_FUNCTION, &(struct stream_place){0}), .function = params->fn, .given = params->userData};
+  *made = &call->command;
+  return CUDA_SUCCESS;
+}
+
+void host_params(const struct command *command, CUDA_HOST_NODE_PARAMS_v2 *params) {
+  const struct call *call = (const struct call *)command;
+  *params = (CUDA_HOST_NODE_PARAMS_v2){.fn = call->function, .userData = call->given};
 }
 
 EXPORTED CUresult cuLaunchHostFunc(CUstream handle, CUhostFn function, void *given) {
@@ -246,6 +274,7 @@ EXPORTED CUresult cuStreamAddCallback_ptsz(CUstream handle, CUstreamCallback cal
 EXPORTED CUresult cuCtxSynchronize(void) {
   struct here here;
   CHECK(current(&here));
+  CHECK(capture_permits_context(here.context));
   work_wait(here.context);
   return context_result(here.context, here.id);
 }

@@ -27,6 +27,7 @@ struct operation {
   struct queue *woken; /* queues that wait for this one, by `follower` */
   unsigned references;
   _Atomic bool done; /* set with the lock */
+  bool open;         /* it is not known yet what it waits for */
   uint64_t begin, end; /* of the modelled clock: before which it cannot begin; when it ended */
 };
 
@@ -124,6 +125,7 @@ static void ready_remove(struct queue *queue) {
 /* Put a queue, which has a first operation that nobody does, where it belongs now. True when that can be done. */
 static bool place(struct queue *queue) {
   struct operation *first = queue->first;
+  if (first->open) return false;
   for (; first->waited < first->waits && first->after[first->waited]->done; first->waited++)
     if (first->begin < first->after[first->waited]->end) first->begin = first->after[first->waited]->end;
   if (first->waited == first->waits) {
@@ -285,19 +287,24 @@ static bool concerns(const struct queue *queue, const struct queue *other) {
   return queue->legacy ? other->ordered : queue->ordered && other->legacy;
 }
 
-/* Append an operation. `quiet`: who adds it waits for it, so that nobody has to be called. The lock is held. */
+static void nothing(void *given) { (void)given; }
+
+static const struct work NOTHING = {nothing, NULL, false};
+
+/* Append an operation. `quiet`: who adds it waits for it, so that nobody has to be called. With `room` it is open, and as many
+ * operations may follow that it waits for. The lock is held. */
 static struct operation *append(struct queue *queue, const struct work *work, struct operation *const *after, size_t count,
-                                bool quiet) {
+                                size_t room, bool quiet) {
   struct operation *operation = calloc(1, sizeof *operation);
   if (!operation) return NULL;
-  size_t waits = count;
+  size_t waits = count + room;
   for (struct queue *other = busy; other; other = other->next) waits += concerns(queue, other);
   struct operation **list = waits ? malloc(waits * sizeof *list) : NULL;
   if (waits && !list) {
     free(operation);
     return NULL;
   }
-  *operation = (struct operation){.queue = queue, .work = *work, .after = list, .references = 2,
+  *operation = (struct operation){.queue = queue, .work = *work, .after = list, .references = 2, .open = room,
                                   .begin = clock_issue()};
   for (size_t n = 0; n < count; n++)
     if (!after[n]->done) list[operation->waits++] = after[n];
@@ -322,7 +329,7 @@ static struct operation *append(struct queue *queue, const struct work *work, st
 bool queue_add(struct queue *queue, const struct work *work, struct operation *const *after, size_t count,
                struct operation **made) {
   pthread_mutex_lock(&lock);
-  struct operation *operation = append(queue, work, after, count, false);
+  struct operation *operation = append(queue, work, after, count, 0, false);
   if (made)
     *made = operation;
   else
@@ -331,9 +338,48 @@ bool queue_add(struct queue *queue, const struct work *work, struct operation *c
   return operation;
 }
 
+/* What it waits for, and the operation before it: that is what the other queue waits for. The lock is held. */
+static struct operation *append_start(struct queue *other, struct operation *end, struct operation *before) {
+  struct operation **list = malloc((end->waits + 1) * sizeof *list);
+  if (!list) return NULL;
+  for (size_t n = 0; n < end->waits; n++) list[n] = end->after[n];
+  if (before) list[end->waits] = before;
+  struct operation *start = append(other, &NOTHING, list, end->waits + (before != NULL), 0, false);
+  free(list);
+  return start;
+}
+
+bool queue_fork(struct queue *queue, struct queue *other, struct operation *const *after, size_t count, size_t room,
+                struct operation **start, struct operation **end) {
+  pthread_mutex_lock(&lock);
+  struct operation *before = queue->last;
+  *end = append(queue, &NOTHING, after, count, room, false);
+  *start = *end ? append_start(other, *end, before) : NULL;
+  if (*end && !*start) {
+    (*end)->open = false;
+    if (queue->first == *end) place_and_call(queue);
+    release(*end);
+  }
+  pthread_mutex_unlock(&lock);
+  return *start;
+}
+
+void queue_join(struct operation *end, struct operation *const *after, size_t count) {
+  pthread_mutex_lock(&lock);
+  for (size_t n = 0; n < count; n++) {
+    if (!after[n]->done)
+      (end->after[end->waits++] = after[n])->references++;
+    else if (end->begin < after[n]->end)
+      end->begin = after[n]->end;
+  }
+  end->open = false;
+  if (end->queue->first == end) place_and_call(end->queue);
+  pthread_mutex_unlock(&lock);
+}
+
 bool queue_do(struct queue *queue, const struct work *work) {
   pthread_mutex_lock(&lock);
-  struct operation *operation = append(queue, work, NULL, 0, true);
+  struct operation *operation = append(queue, work, NULL, 0, 0, true);
   if (operation) wait_for(operation, true);
   uint64_t end = operation ? operation->end : 0;
   release(operation);
@@ -346,7 +392,7 @@ bool queue_try(struct queue *queue, const struct work *work) {
   pthread_mutex_lock(&lock);
   bool free = !queue->first;
   for (struct queue *other = busy; other && free; other = other->next) free = !concerns(queue, other);
-  struct operation *operation = free ? append(queue, work, NULL, 0, true) : NULL;
+  struct operation *operation = free ? append(queue, work, NULL, 0, 0, true) : NULL;
   if (operation) do_first(queue);
   release(operation);
   pthread_mutex_unlock(&lock);

@@ -36,6 +36,13 @@ bool queue_do(struct queue *queue, const struct work *work);
 /* The same if it has nothing to wait for. False otherwise, and nothing is done. */
 bool queue_try(struct queue *queue, const struct work *work);
 
+/* Take a place in a queue for what other queues do. It is done after `count` operations and what else an operation that is
+ * appended now has to wait for. `start`, in the queue `other`, is done when all those are; `end`, in this queue, is not done
+ * before `queue_join` has said of at most `room` operations that it waits for them. The caller gets references to both. */
+bool queue_fork(struct queue *queue, struct queue *other, struct operation *const *after, size_t count, size_t room,
+                struct operation **start, struct operation **end);
+void queue_join(struct operation *end, struct operation *const *after, size_t count);
+
 /* The last operation that was appended, with a reference; NULL when all are done. */
 struct operation *queue_last(struct queue *queue);
 

@@ -41,7 +41,8 @@ def describe_module(module: Module) -> dict[str, Any]:
     ``variables``: name, space, size, align, ``initial`` (bytes as hexadecimal digits) and ``relocations``: at
     ``offset``, the address of ``symbol`` (a variable) or the number ``address`` (of a function) plus ``addend``, of
     which ``bytes`` bytes beginning at byte ``first`` are written. ``unresolved``: names of variables and functions that
-    are used here and must be defined elsewhere. Raises EngineError for initialisers that fit nowhere.
+    are used here and must be defined elsewhere. Raises EngineError for initialisers that fit nowhere and
+    for kernels of one name.
     """
     placed = [v for v in module.variables if v.space in ("global", "const") and v.linkage != "extern"]
     for function in module.functions:
@@ -51,8 +52,12 @@ def describe_module(module: Module) -> dict[str, Any]:
     for variable in placed:
         if variable.type not in OPAQUE_TYPES and variable.name not in variables:
             variables[variable.name] = _variable(variable, functions, module)
-    kernels = []
+    kernels: list[dict[str, Any]] = []
+    names: set[str] = set()
     for entry in module.entries:
+        if entry.name in names:
+            raise EngineError(f"line {entry.line}: kernel {entry.name} is defined twice")
+        names.add(entry.name)
         slots, size = parameter_layout(entry)
         kernels.append({
             "name": entry.name, "line": entry.line, "parameter_bytes": size,

@@ -9,7 +9,7 @@ import sys
 from dataclasses import dataclass
 from typing import Any
 
-from tessera.environment import DEVICES
+from tessera.environment import CACHE, DEVICES
 from tools import driver
 
 HEAD = """
@@ -37,7 +37,8 @@ class Done:
 
 def run(code: str, devices: str | None = "A100-80G,L40S", **variables: str) -> Done:
     """Run Python code with ``cuda`` as the loaded driver."""
-    environment = {name: text for name, text in os.environ.items() if not name.startswith("SOFTGPU_")}
+    environment = {name: text for name, text in os.environ.items()
+                   if name == CACHE.name or not name.startswith("SOFTGPU_")}
     environment |= variables
     if devices is not None:
         environment[DEVICES.name] = devices

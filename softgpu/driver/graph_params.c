@@ -1,0 +1,112 @@
+/* Parameters of nodes, and the commands that they describe. */
+#include "graph_params.h"
+
+#include <string.h>
+
+#include "copy.h"
+#include "driver.h"
+#include "function.h"
+#include "handles.h"
+#include "launch.h"
+
+/* The place of a node: a context, without a stream; for NULL the current one. */
+static CUresult place_of(CUcontext context, struct stream_place *place) {
+  struct here here;
+  CHECK(context_here(context, &here));
+  *place = (struct stream_place){.context = here.context, .context_id = here.id, .device = here.device};
+  return CUDA_SUCCESS;
+}
+
+static CUresult copy_of(const CUDA_MEMCPY_NODE_PARAMS *params, struct command **made) {
+  struct stream_place place;
+  if (params->flags || params->reserved) return CUDA_ERROR_INVALID_VALUE;
+  CHECK(place_of(params->copyCtx, &place));
+  return copy_command(&params->copyParams, place.context, place.context_id, made);
+}
+
+static CUresult fill_of(const CUDA_MEMSET_NODE_PARAMS_v2 *params, struct command **made) {
+  struct stream_place place;
+  CHECK(place_of(params->ctx, &place));
+  return fill_command(params, place.context, place.context_id, made);
+}
+
+/* The two forms have the same members. */
+#define KERNEL_PARAMS(type, from)                                                                                    \
+  ((type){.func = (from).func, .gridDimX = (from).gridDimX, .gridDimY = (from).gridDimY, .gridDimZ = (from).gridDimZ, \
+          .blockDimX = (from).blockDimX, .blockDimY = (from).blockDimY, .blockDimZ = (from).blockDimZ,               \
+          .sharedMemBytes = (from).sharedMemBytes, .kernelParams = (from).kernelParams, .extra = (from).extra,       \
+          .kern = (from).kern, .ctx = (from).ctx})
+
+/* A function is in a context; a kernel is brought into the one that is named. */
+CUresult params_launch(const CUDA_KERNEL_NODE_PARAMS_v3 *params, bool cooperative, struct command **made) {
+  struct stream_place place;
+  CUDA_KERNEL_NODE_PARAMS_v2 given = KERNEL_PARAMS(CUDA_KERNEL_NODE_PARAMS_v2, *params);
+  if (handle_is(FUNCTION, params->func, false)) {
+    const struct module *module = ((struct function *)params->func)->module;
+    place = (struct stream_place){.context = module->context, .context_id = module->context_id, .device = module->device};
+  } else {
+    CHECK(place_of(params->func ? NULL : params->ctx, &place));
+  }
+  return launch_command(&given, cooperative, &place, made);
+}
+
+CUresult params_command(const CUgraphNodeParams *params, struct command **made) {
+  switch ((int)params->type) {
+    case CU_GRAPH_NODE_TYPE_MEMCPY: return copy_of(&params->memcpy, made);
+    case CU_GRAPH_NODE_TYPE_MEMSET: return fill_of(&params->memset, made);
+    case CU_GRAPH_NODE_TYPE_HOST: return host_command(&params->host, made);
+    case CU_GRAPH_NODE_TYPE_EVENT_RECORD: return event_command(true, params->eventRecord.event, made);
+    case CU_GRAPH_NODE_TYPE_WAIT_EVENT: return event_command(false, params->eventWait.event, made);
+    case CU_GRAPH_NODE_TYPE_KERNEL: return params_launch(&params->kernel, false, made);
+    case CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL:
+    case CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT:
+    case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
+    case CU_GRAPH_NODE_TYPE_MEM_FREE:
+    case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
+    case CU_GRAPH_NODE_TYPE_CONDITIONAL: return CUDA_ERROR_NOT_SUPPORTED;
+    default: return CUDA_ERROR_INVALID_VALUE;
+  }
+}
+
+void command_params(const struct command *command, CUgraphNodeParams *params) {
+  CUDA_KERNEL_NODE_PARAMS_v2 kernel;
+  memset(params, 0, sizeof *params);
+  params->type = command->kind->type;
+  switch ((int)params->type) {
+    case CU_GRAPH_NODE_TYPE_KERNEL:
+      launch_params(command, &kernel);
+      params->kernel = KERNEL_PARAMS(CUDA_KERNEL_NODE_PARAMS_v3, kernel);
+      break;
+    case CU_GRAPH_NODE_TYPE_MEMCPY:
+      copy_params(command, &params->memcpy.copyParams);
+      params->memcpy.copyCtx = command->context;
+      break;
+    case CU_GRAPH_NODE_TYPE_MEMSET: fill_params(command, &params->memset); break;
+    case CU_GRAPH_NODE_TYPE_HOST: host_params(command, &params->host); break;
+    case CU_GRAPH_NODE_TYPE_EVENT_RECORD: params->eventRecord.event = event_of(command); break;
+    case CU_GRAPH_NODE_TYPE_WAIT_EVENT: params->eventWait.event = event_of(command); break;
+    default: break;
+  }
+}
+
+static size_t used(CUgraphNodeType type) {
+  const CUgraphNodeParams *params = NULL;
+  switch ((int)type) {
+    case CU_GRAPH_NODE_TYPE_KERNEL: return sizeof params->kernel;
+    case CU_GRAPH_NODE_TYPE_MEMCPY: return sizeof params->memcpy;
+    case CU_GRAPH_NODE_TYPE_MEMSET: return sizeof params->memset;
+    case CU_GRAPH_NODE_TYPE_HOST: return sizeof params->host;
+    case CU_GRAPH_NODE_TYPE_GRAPH: return sizeof params->graph;
+    case CU_GRAPH_NODE_TYPE_WAIT_EVENT: return sizeof params->eventWait;
+    case CU_GRAPH_NODE_TYPE_EVENT_RECORD: return sizeof params->eventRecord;
+    case CU_GRAPH_NODE_TYPE_EMPTY: return 0;
+    default: return sizeof params->reserved1;
+  }
+}
+
+bool params_clean(const CUgraphNodeParams *params) {
+  const unsigned char *bytes = (const unsigned char *)params->reserved1;
+  bool clean = !params->reserved0[0] && !params->reserved0[1] && !params->reserved0[2] && !params->reserved2;
+  for (size_t n = used(params->type); n < sizeof params->reserved1 && clean; n++) clean = !bytes[n];
+  return clean;
+}
