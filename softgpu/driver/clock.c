@@ -47,7 +47,7 @@ static _Atomic uint64_t operations, worst; /* how many; by how much one was late
 
 static _Thread_local struct {
   uint64_t issued; /* what the thread has called until now has returned then */
-  uint64_t time;   /* how far its operation has come */
+  struct moment at; /* how far its operation has come */
   uint64_t fixed;  /* what its step takes anyhow, if that has not been taken yet */
 } own;
 
@@ -78,7 +78,7 @@ static uint64_t wall(void) {
   return (uint64_t)now.tv_sec * SECOND + (uint64_t)now.tv_nsec;
 }
 
-uint64_t clock_now(void) { return dilation > 0 ? (uint64_t)((double)(wall() - share_start()) / dilation) : 0; }
+static uint64_t now(void) { return dilation > 0 ? (uint64_t)((double)(wall() - share_start()) / dilation) : 0; }
 
 static uint64_t wall_of(uint64_t time) { return share_start() + (uint64_t)((double)time * dilation) + 1; }
 
@@ -97,21 +97,22 @@ static void note_worst(uint64_t nanoseconds) {
   while (before < nanoseconds && !atomic_compare_exchange_weak(&worst, &before, nanoseconds)) continue;
 }
 
-/* Until something ends, less a lead in time of this machine. */
-static void wait_until(uint64_t end, uint64_t lead) {
-  uint64_t due = wall_of(end);
+/* Until a moment, less a lead in time of this machine. What it is late more than it was before is this machine's fault. */
+static void wait_until(struct moment *end, uint64_t lead) {
+  uint64_t due = wall_of(end->time);
   sleep_until(due - lead);
-  uint64_t now = wall();
-  if (now <= due) return;
-  share_count(0, now - due);
-  note_worst(now - due);
+  uint64_t after = wall(), before = end->late;
+  end->late = after > due ? after - due : 0;
+  if (end->late <= before) return;
+  share_count(0, end->late - before);
+  note_worst(end->late);
 }
 
 static void advance(uint64_t nanoseconds) {
-  uint64_t now = clock_now();
-  if (own.issued < now) own.issued = now;
+  uint64_t begin = now();
+  if (own.issued < begin) own.issued = begin;
   own.issued += nanoseconds;
-  if ((double)(own.issued - now) * dilation > LEAD) wait_until(own.issued, LEAD);
+  if ((double)(own.issued - begin) * dilation > LEAD) wait_until(&(struct moment){own.issued, 0}, LEAD);
 }
 
 void clock_call(CUgraphNodeType type) {
@@ -122,26 +123,36 @@ void clock_call_graph(size_t nodes) {
   if (dilation > 0) advance(GRAPH + (uint64_t)GRAPH_NODE * nodes);
 }
 
-uint64_t clock_issue(void) {
-  uint64_t now = clock_now();
-  return own.issued > now ? own.issued : now;
+struct moment clock_issue(void) {
+  uint64_t time = now();
+  return (struct moment){own.issued > time ? own.issued : time, 0};
 }
 
-void clock_waited(uint64_t end) {
-  if (!(dilation > 0) || !end) return;
-  end += WAIT;
-  if (own.issued < end) own.issued = end;
-  wait_until(end, 0);
+void clock_waited(const struct moment *end) {
+  if (!(dilation > 0) || !end->time) return;
+  struct moment over = {end->time + WAIT, end->late};
+  if (own.issued < over.time) own.issued = over.time;
+  wait_until(&over, 0);
 }
 
-void clock_enter(uint64_t begin) {
-  own.time = begin;
+void clock_after(struct moment *moment, const struct moment *earlier) {
+  if (moment->time < earlier->time) moment->time = earlier->time;
+  if (moment->late < earlier->late) moment->late = earlier->late;
+}
+
+void clock_enter(const struct moment *begin) {
+  own.at = *begin;
   own.fixed = 0;
 }
 
-uint64_t clock_leave(bool foreign) {
-  uint64_t now = foreign ? clock_now() : 0;
-  return own.time > now ? own.time : now;
+struct moment clock_leave(bool foreign) {
+  if (foreign) clock_end(&own.at, &own.at);
+  return own.at;
+}
+
+void clock_end(struct moment *end, const struct moment *begin) {
+  uint64_t time = now();
+  *end = (struct moment){begin->time > time ? begin->time : time, 0};
 }
 
 void clock_step(CUgraphNodeType type) {
@@ -152,17 +163,17 @@ void clock_take(const struct taken *parts, size_t count, double nanoseconds) {
   if (!(dilation > 0)) return;
   uint64_t duration = own.fixed + (uint64_t)(nanoseconds + 0.5);
   own.fixed = 0;
-  own.time = share_occupy(parts, count, own.time, duration) + duration;
+  own.at.time = share_occupy(parts, count, own.at.time, duration) + duration;
   operations++;
   share_count((uint64_t)((double)duration * dilation), 0);
-  wait_until(own.time, 0);
+  wait_until(&own.at, 0);
 }
 
 void clock_settle(void) {
   if (own.fixed) clock_take(NULL, 0, 0);
 }
 
-uint64_t clock_stamp(void) { return dilation > 0 ? own.time : wall(); }
+uint64_t clock_stamp(void) { return dilation > 0 ? own.at.time : wall(); }
 
 /* When the process ends. */
 __attribute__((destructor)) static void report(void) {

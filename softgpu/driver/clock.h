@@ -11,6 +11,14 @@
 #include "api.h"
 #include "share.h"
 
+/* When something ends, and how much later than that it did, in time of this machine: who comes after is not to blame for it. */
+struct moment {
+  uint64_t time, late;
+};
+
+/* Move a moment to another one that it comes after. */
+void clock_after(struct moment *moment, const struct moment *earlier);
+
 /* Read SOFTGPU_CLOCK, before `share_begin`; false, after a line on standard error, when it makes no sense. */
 bool clock_begin(void);
 bool clock_on(void);
@@ -19,15 +27,16 @@ double clock_dilation(void); /* 0: off */
 /* Threads of the program. A call takes its time; what it adds to a queue cannot begin before it has returned. */
 void clock_call(CUgraphNodeType type);
 void clock_call_graph(size_t nodes);
-uint64_t clock_issue(void);
+struct moment clock_issue(void);
 /* The calling thread has waited for something that ended then. */
-void clock_waited(uint64_t end);
+void clock_waited(const struct moment *end);
 
-/* Operations: what the calling thread does between these two can begin at `begin`. When it ended; if it was `foreign`, or ended
- * at no modelled time for another reason, not before now. */
-void clock_enter(uint64_t begin);
-uint64_t clock_leave(bool foreign);
-uint64_t clock_now(void);
+/* Operations: what the calling thread does between these two can begin at `begin`. When it ended; if it was `foreign`, not before
+ * now. */
+void clock_enter(const struct moment *begin);
+struct moment clock_leave(bool foreign);
+/* One that ends now, at no modelled time. */
+void clock_end(struct moment *end, const struct moment *begin);
 
 /* Steps of an operation. Each takes what all of its type take, and between `clock_step` and `clock_settle` may take parts of
  * devices for some time more; the thread waits until it has ended. */

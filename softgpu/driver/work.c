@@ -28,7 +28,7 @@ struct operation {
   unsigned references;
   _Atomic bool done; /* set with the lock */
   bool open;         /* it is not known yet what it waits for */
-  uint64_t begin, end; /* of the modelled clock: before which it cannot begin; when it ended */
+  struct moment begin, end; /* of the modelled clock: before which it cannot begin; when it ended */
 };
 
 struct queue {
@@ -127,7 +127,7 @@ static bool place(struct queue *queue) {
   struct operation *first = queue->first;
   if (first->open) return false;
   for (; first->waited < first->waits && first->after[first->waited]->done; first->waited++)
-    if (first->begin < first->after[first->waited]->end) first->begin = first->after[first->waited]->end;
+    clock_after(&first->begin, &first->after[first->waited]->end);
   if (first->waited == first->waits) {
     ready_add(queue);
     return true;
@@ -156,7 +156,7 @@ static void finish(struct operation *operation) {
   }
   operation->woken = NULL;
   if (queue->first) {
-    if (queue->first->begin < operation->end) queue->first->begin = operation->end;
+    clock_after(&queue->first->begin, &operation->end);
     place_and_call(queue);
   } else {
     queue->last = NULL;
@@ -174,11 +174,11 @@ static void do_first(struct queue *queue) {
   struct work work = operation->work;
   ready_remove(queue);
   running++;
-  clock_enter(operation->begin);
+  clock_enter(&operation->begin);
   pthread_mutex_unlock(&lock);
   doing = operation;
   work.action(work.given);
-  uint64_t end = clock_leave(work.foreign);
+  struct moment end = clock_leave(work.foreign);
   pthread_mutex_lock(&lock);
   running--;
   if (doing) { /* else it may be gone */
@@ -195,9 +195,8 @@ struct operation *operation_defer(void) {
 }
 
 void operation_end(struct operation *operation) {
-  uint64_t now = clock_now();
   pthread_mutex_lock(&lock);
-  operation->end = operation->begin > now ? operation->begin : now;
+  clock_end(&operation->end, &operation->begin);
   finish(operation);
   pthread_mutex_unlock(&lock);
 }
@@ -369,8 +368,8 @@ void queue_join(struct operation *end, struct operation *const *after, size_t co
   for (size_t n = 0; n < count; n++) {
     if (!after[n]->done)
       (end->after[end->waits++] = after[n])->references++;
-    else if (end->begin < after[n]->end)
-      end->begin = after[n]->end;
+    else
+      clock_after(&end->begin, &after[n]->end);
   }
   end->open = false;
   if (end->queue->first == end) place_and_call(end->queue);
@@ -381,10 +380,10 @@ bool queue_do(struct queue *queue, const struct work *work) {
   pthread_mutex_lock(&lock);
   struct operation *operation = append(queue, work, NULL, 0, 0, true);
   if (operation) wait_for(operation, true);
-  uint64_t end = operation ? operation->end : 0;
+  struct moment end = operation ? operation->end : (struct moment){0, 0};
   release(operation);
   pthread_mutex_unlock(&lock);
-  clock_waited(end);
+  clock_waited(&end);
   return operation;
 }
 
@@ -410,9 +409,9 @@ struct operation *queue_last(struct queue *queue) {
 void operation_wait(struct operation *operation) {
   pthread_mutex_lock(&lock);
   wait_for(operation, true);
-  uint64_t end = operation->end;
+  struct moment end = operation->end;
   pthread_mutex_unlock(&lock);
-  clock_waited(end);
+  clock_waited(&end);
 }
 
 /* One after another, of those that are there now: others may add to the queues meanwhile. */
@@ -423,16 +422,16 @@ static bool wait_for_all(CUcontext context, bool for_ever) {
   struct operation **last = malloc((count + 1) * sizeof *last);
   for (struct queue *queue = busy; last && queue; queue = queue->next)
     if (queue->context == context) (last[n++] = queue->last)->references++;
-  uint64_t end = 0;
+  struct moment end = {0, 0};
   bool all = true;
   for (n = 0; last && n < count; n++) {
     all = all && wait_for(last[n], for_ever);
-    if (all && end < last[n]->end) end = last[n]->end;
+    if (all) clock_after(&end, &last[n]->end);
     release(last[n]);
   }
   free(last);
   pthread_mutex_unlock(&lock);
-  clock_waited(end);
+  clock_waited(&end);
   return all;
 }
 

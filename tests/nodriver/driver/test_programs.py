@@ -19,6 +19,7 @@ KINDS = ["", *native.SANITIZERS]
 SECONDS = 120
 FLEET = "A100-80G,L40S;from=A100-80G:to=L40S:bandwidth_gb_s=23:peer=true"
 SAID = {
+    "clock": ("modelled clock: .*",),
     "kernels": (
         "a module cannot be loaded: .*PTX:4:11.*", r"kernel saxpy, line \d+: .* at 0x1000, outside every allocation.*",
         r"kernel saxpy, line \d+: ld.global.f32 reads 4 bytes at 0x\w+, outside .*",
