@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import sys
 import tempfile
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,6 +17,12 @@ from tools.venv import PYTHON
 SOURCES = ROOT / "softgpu" / "engine" / "runtime"
 LIBRARY = ROOT / "softgpu" / "lib" / "libsoftgpu-engine.so"
 FLAGS = ("-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", "-fPIC", "-fvisibility=hidden", "-pthread", "-D_GNU_SOURCE")
+FOR_LINKING = ("-shared", "-Wl,", "-l")
+"""Beginnings of flags that do not matter for object files."""
+
+OBJECT_SECONDS = 24 * 3600
+"""Object files that were not used for so long are removed."""
+
 SANITIZERS = ("address,undefined", "thread")
 
 USERS = frozenset({"engine"})
@@ -81,10 +89,40 @@ def linked(library: Path, title: str, files: Sequence[Path], kind: str, extra: S
     handle, made = tempfile.mkstemp(dir=library.parent, prefix=".building-")
     os.close(handle)
     try:
-        run(title, [compiler(), "-o", made, *[path for path in files if path.suffix == ".c"], *flags], advice)
+        objects = _compiled(title, files, [flag for flag in flags if not flag.startswith(FOR_LINKING)], advice)
+        run(title.replace("compile", "link", 1), [compiler(), "-o", made, *objects, *flags], advice)
         Path(made).chmod(0o755)
         Path(made).replace(library)
     finally:
         Path(made).unlink(missing_ok=True)
     stamp.write_text(state.hexdigest(), encoding="utf-8")
     return library
+
+
+def _compiled(title: str, files: Sequence[Path], flags: Sequence[str], advice: str) -> list[Path]:
+    """Object files of the ``.c`` among ``files``; those whose source, headers and command are as before are there
+    already, the others are made two at a time. Raises StepFailed."""
+    folder = BUILD / "native" / "objects"
+    folder.mkdir(parents=True, exist_ok=True)
+    common = hashlib.sha256("\0".join([compiler(), *flags]).encode())
+    for header in files:
+        if header.suffix == ".h":
+            common.update(header.name.encode() + b"\0" + header.read_bytes())
+    objects: list[Path] = []
+    missing: list[Path] = []
+    for source in files:
+        if source.suffix == ".c":
+            state = common.copy()
+            state.update(str(source).encode() + b"\0" + source.read_bytes())
+            objects.append(folder / f"{state.hexdigest()}.o")
+            if objects[-1].exists():
+                objects[-1].touch()
+            else:
+                missing += [source, objects[-1]]
+    if missing:
+        make: list[str | Path] = [sys.executable, "-m", "tools.compile", str(len(flags)), compiler(), *flags, *missing]
+        run(title, make, advice)
+    for old in folder.glob("*.o"):
+        if time.time() - old.stat().st_mtime > OBJECT_SECONDS:
+            old.unlink(missing_ok=True)
+    return objects

@@ -13,12 +13,38 @@ static void *tree;
 static unsigned long long last_id;
 static _Atomic unsigned long long state;
 
+enum { REMEMBERED = 16 };
+static struct change changes[REMEMBERED];
+
 void allocations_read(void) { pthread_rwlock_rdlock(&lock); }
 void allocations_write(void) { pthread_rwlock_wrlock(&lock); }
 void allocations_release(void) { pthread_rwlock_unlock(&lock); }
 
 unsigned long long allocations_state(void) { return state; }
 void allocations_changed(void) { state++; }
+
+/* The lock is held for writing. */
+static void remember(bool added, const struct allocation *allocation) {
+  unsigned long long now = ++state;
+  changes[now % REMEMBERED] = (struct change){now, added, *allocation};
+}
+
+const struct change *allocations_change(unsigned long long wanted) {
+  const struct change *change = &changes[wanted % REMEMBERED];
+  return change->state == wanted ? change : NULL;
+}
+
+void rights_set(struct rights *rights, CUdevice device, CUmemAccess_flags flags) {
+  uint64_t bit = 1ull << device;
+  rights->read = flags & CU_MEM_ACCESS_FLAGS_PROT_READ ? rights->read | bit : rights->read & ~bit;
+  rights->write = flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE ? rights->write | bit : rights->write & ~bit;
+}
+
+CUmemAccess_flags rights_of(const struct rights *rights, CUdevice device) {
+  uint64_t bit = 1ull << device;
+  if (rights->write & bit) return CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+  return rights->read & bit ? CU_MEM_ACCESS_FLAGS_PROT_READ : CU_MEM_ACCESS_FLAGS_PROT_NONE;
+}
 
 static int compare(const void *left, const void *right) {
   const struct allocation *a = left, *b = right;
@@ -34,14 +60,20 @@ const struct allocation *allocation_with(uint64_t address, uint64_t size) {
   return *found;
 }
 
-bool on_device(const struct allocation *allocation) {
-  return allocation->kind == ON_DEVICE || allocation->kind == MODULE;
-}
+bool on_device(const struct allocation *allocation) { return allocation->kind < PINNED; }
+
+/* Of what the rights of devices decide about, somebody must have one. */
+static bool readable(const struct allocation *allocation) { return !allocation->rights || allocation->rights->read; }
 
 bool allocation_hold(uint64_t address, uint64_t size, struct mapping **held) {
-  const struct allocation *found = allocation_with(address, size);
-  if (found) *held = mapping_hold(found->mapping);
-  return found;
+  const struct allocation *first = allocation_with(address, 1), *found = first;
+  if (!first || !readable(first) || address + size < address) return false;
+  while (address + size > found->start + found->size) {
+    found = first->kind == MAPPED ? allocation_with(found->start + found->size, 1) : NULL;
+    if (!found || found->mapping != first->mapping || !readable(found)) return false;
+  }
+  *held = mapping_hold(first->mapping);
+  return true;
 }
 
 bool allocation_add(const struct allocation *allocation) {
@@ -51,7 +83,7 @@ bool allocation_add(const struct allocation *allocation) {
   copy->id = ++last_id;
   struct allocation *const *at = tsearch(copy, &tree, compare);
   if (at && *at == copy) {
-    allocations_changed();
+    remember(true, copy);
     return true;
   }
   free(copy);
@@ -66,7 +98,7 @@ bool allocation_remove(uint64_t start, struct allocation *removed) {
   *removed = *found;
   tdelete(&wanted, &tree, compare);
   free(found);
-  allocations_changed();
+  remember(false, removed);
   return true;
 }
 

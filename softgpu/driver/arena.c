@@ -7,36 +7,49 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "driver.h"
+#include "mapping.h"
+#include "memfile.h"
 #include "pages.h"
 #include "share.h"
 #include "space.h"
 
+enum { SPREAD = 2 }; /* addresses for each byte of a device, so that there is room however its memory is divided */
+
 struct arena {
   pthread_mutex_t lock;
+  CUdevice device;
   struct space space;
+  uint64_t size;
   struct pages pages; /* without addresses until the first block is taken */
+  struct mapping *mapping; /* NULL: it is never unmapped */
 };
 
 static struct arena arenas[MOST_DEVICES];
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-static void make_locks(void) {
-  for (int n = 0; n < MOST_DEVICES; n++) pthread_mutex_init(&arenas[n].lock, NULL);
+static void make_arenas(void) {
+  for (int n = 0; n < MOST_DEVICES; n++) {
+    pthread_mutex_init(&arenas[n].lock, NULL);
+    arenas[n].device = n;
+  }
 }
 
-/* The lock is held. */
-static bool begin(struct arena *arena, uint64_t size) {
-  int file = memfd_create("softgpu-device", MFD_CLOEXEC);
-  if (file < 0 || ftruncate(file, (off_t)size)) {
-    complain("no memory of %llu bytes for a device: %s", (unsigned long long)size, strerror(errno));
-    if (file >= 0) close(file);
-    return false;
-  }
+struct arena *arena_of(CUdevice device) {
+  pthread_once(&once, make_arenas);
+  return &arenas[device];
+}
+
+/* The lock is held, or nobody else knows it yet. */
+static bool begin(struct arena *arena, uint64_t bytes, const char *what) {
+  uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), size = (SPREAD * bytes + page - 1) / page * page;
+  int file = memfile_make(what, arena->device, size);
+  if (file < 0) return false;
   void *base = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file, 0);
   if (base == MAP_FAILED || !space_begin(&arena->space, size)) {
     complain("no addresses for %llu bytes of a device: %s", (unsigned long long)size, strerror(errno));
@@ -46,19 +59,49 @@ static bool begin(struct arena *arena, uint64_t size) {
   }
   arena->pages.file = file;
   arena->pages.base = base;
+  arena->size = size;
   return true;
 }
 
-CUresult arena_take(CUdevice device, uint64_t bytes, struct block **block, uint64_t *address) {
-  pthread_once(&once, make_locks);
-  struct arena *arena = &arenas[device];
-  uint64_t size = device_at(device)->memory, rounded = (bytes + GRAIN - 1) / GRAIN * GRAIN;
-  if (bytes > size || !share_take(device, rounded, size)) return CUDA_ERROR_OUT_OF_MEMORY;
+struct arena *arena_make(CUdevice device, uint64_t size, const char *what) {
+  struct arena *arena = calloc(1, sizeof *arena);
+  if (!arena) return NULL;
+  *arena = (struct arena){.device = device};
+  pthread_mutex_init(&arena->lock, NULL);
+  if (begin(arena, size, what)) {
+    arena->mapping = mapping_make(arena->pages.base, arena->size, NULL);
+    if (arena->mapping) return arena;
+    space_end(&arena->space);
+    close(arena->pages.file);
+  }
+  free(arena);
+  return NULL;
+}
+
+void arena_end(struct arena *arena) {
+  pages_end(&arena->pages);
+  mapping_release(arena->mapping);
+  close(arena->pages.file);
+  space_end(&arena->space);
+  pthread_mutex_destroy(&arena->lock);
+  free(arena);
+}
+
+struct mapping *arena_mapping(const struct arena *arena) { return arena->mapping; }
+int arena_file(const struct arena *arena) { return arena->pages.file; }
+
+uint64_t arena_offset(const struct arena *arena, uint64_t address) {
+  return address - (uint64_t)(uintptr_t)arena->pages.base;
+}
+
+CUresult arena_take(struct arena *arena, uint64_t bytes, uint64_t alignment, struct block **block, uint64_t *address) {
+  uint64_t size = device_at(arena->device)->memory, rounded = (bytes + GRAIN - 1) / GRAIN * GRAIN;
+  if (bytes > size || !share_take(arena->device, rounded, size)) return CUDA_ERROR_OUT_OF_MEMORY;
   pthread_mutex_lock(&arena->lock);
-  *block = arena->pages.base || begin(arena, size) ? space_take(&arena->space, rounded) : NULL;
+  *block = arena->pages.base || begin(arena, size, "device") ? space_take(&arena->space, rounded, alignment) : NULL;
   pthread_mutex_unlock(&arena->lock);
   if (!*block) {
-    share_give(device, rounded);
+    share_give(arena->device, rounded);
     return CUDA_ERROR_OUT_OF_MEMORY;
   }
   pages_take(&arena->pages, block_offset(*block), block_size(*block));
@@ -66,12 +109,11 @@ CUresult arena_take(CUdevice device, uint64_t bytes, struct block **block, uint6
   return CUDA_SUCCESS;
 }
 
-void arena_give(CUdevice device, struct block *block) {
-  struct arena *arena = &arenas[device];
+void arena_give(struct arena *arena, struct block *block) {
   uint64_t size = block_size(block);
   pages_give(&arena->pages, block_offset(block), size);
   pthread_mutex_lock(&arena->lock);
   space_give(&arena->space, block);
   pthread_mutex_unlock(&arena->lock);
-  share_give(device, size);
+  share_give(arena->device, size);
 }

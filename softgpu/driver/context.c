@@ -22,6 +22,7 @@ struct context {
   unsigned long long id;
   CUdevice device;
   unsigned flags, users; /* places in stacks, and one while it lives */
+  unsigned attached;     /* beside its creation */
   bool alive, primary;
   CUresult failed; /* what its work came to; nothing more of it is done then */
   size_t limits[CU_LIMIT_MAX];
@@ -271,6 +272,28 @@ EXPORTED CUresult cuCtxDestroy_v2(CUcontext handle) {
 
 EXPORTED CUresult cuCtxDestroy(CUcontext handle) { return cuCtxDestroy_v2(handle); }
 
+/* Of old programs, which count who uses a context. */
+EXPORTED CUresult cuCtxAttach(CUcontext *handle, unsigned int flags) {
+  struct context *context;
+  CHECK(hold(NULL, &context));
+  if (!handle || flags) return done(CUDA_ERROR_INVALID_VALUE);
+  context->attached++;
+  *handle = (CUcontext)context;
+  return done(CUDA_SUCCESS);
+}
+
+EXPORTED CUresult cuCtxDetach(CUcontext handle) {
+  struct context *context;
+  CHECK(hold(NULL, &context));
+  if ((CUcontext)context != handle || (context->primary && !context->attached)) return done(CUDA_ERROR_INVALID_CONTEXT);
+  if (!context->attached) {
+    done(CUDA_SUCCESS);
+    return cuCtxDestroy_v2(handle);
+  }
+  context->attached--;
+  return done(CUDA_SUCCESS);
+}
+
 EXPORTED CUresult cuCtxPushCurrent_v2(CUcontext handle) {
   CHECK(ready());
   if (!handle) return CUDA_ERROR_INVALID_CONTEXT;
@@ -362,6 +385,14 @@ EXPORTED CUresult cuCtxGetApiVersion(CUcontext handle, unsigned int *version) {
   if (!version) return done(CUDA_ERROR_INVALID_VALUE);
   *version = API_VERSION;
   return done(CUDA_SUCCESS);
+}
+
+/* Contexts that have some of the SMs do not exist. */
+EXPORTED CUresult cuCtxGetExecAffinity(CUexecAffinityParam *parameter, CUexecAffinityType type) {
+  struct context *context;
+  CHECK(hold(NULL, &context));
+  bool good = parameter && (int)type >= 0 && type < CU_EXEC_AFFINITY_TYPE_MAX;
+  return done(good ? CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY : CUDA_ERROR_INVALID_VALUE);
 }
 
 static CUresult check_limit(CUlimit limit) {

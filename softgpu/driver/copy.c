@@ -1,8 +1,8 @@
 /* Copies: one command for all of them.
  *
- * Which copies wait for their end is what the page "API synchronization behavior" of the driver's documentation says, with
- * one freedom that it leaves: what may be asynchronous is done by the calling thread where nothing comes before it and it is
- * short, or its source is pageable memory, which would have to be copied before the call returns anyway. */
+ * Which copies wait for their end is what the page "API synchronization behavior" of the driver's documentation says,
+ * with one freedom that it leaves: what may be asynchronous is done by the calling thread where nothing comes before it
+ * and it is short, or its source is pageable memory, which would have to be copied before the call returns anyway. */
 #include "copy.h"
 
 #include <stdlib.h>
@@ -37,7 +37,8 @@ struct copy {
 struct memory memory_hold(uint64_t address, size_t bytes) {
   allocations_read();
   const struct allocation *found = allocation_with(address, 1);
-  struct memory memory = {.known = found, .host = found && !on_device(found)};
+  struct memory memory = {
+      .known = found, .host = found && !on_device(found), .managed = found && found->kind == MANAGED};
   memory.whole = found && allocation_hold(address, bytes, &memory.held);
   allocations_release();
   return memory;
@@ -105,7 +106,8 @@ static CUresult find(const struct given *given, struct extent extent, struct row
   if (given->pitch > MOST_PITCH || __builtin_add_overflow(given->x, extent.row, &width) ||
       __builtin_add_overflow(given->y, extent.height, &height))
     return CUDA_ERROR_INVALID_VALUE;
-  if ((given->pitch && given->pitch < width) || (given->height && given->height < height)) return CUDA_ERROR_INVALID_VALUE;
+  if ((given->pitch && given->pitch < width) || (given->height && given->height < height))
+    return CUDA_ERROR_INVALID_VALUE;
   *rows = (struct rows){.pitch = given->pitch ? given->pitch : width};
   size_t layer = given->height ? given->height : height;
   if (!extent.row || !extent.height || !extent.depth) return CUDA_SUCCESS;
@@ -120,7 +122,8 @@ static CUresult find(const struct given *given, struct extent extent, struct row
     return CUDA_ERROR_INVALID_VALUE;
   rows->slice = slice;
   *memory = memory_hold(rows->start, last);
-  if (given->type == CU_MEMORYTYPE_HOST && memory->host && !memory->whole) memory->known = false; /* partly registered */
+  bool partly_registered = given->type == CU_MEMORYTYPE_HOST && memory->host && !memory->whole;
+  if (partly_registered) memory->known = false;
   if (memory->known ? !memory->whole : given->type == CU_MEMORYTYPE_DEVICE) return CUDA_ERROR_INVALID_VALUE;
   return CUDA_SUCCESS;
 }
@@ -147,7 +150,8 @@ static CUresult make(const CUDA_MEMCPY3D *params, const struct stream_place *pla
   return result;
 }
 
-CUresult copy_command(const CUDA_MEMCPY3D *params, CUcontext context, unsigned long long context_id, struct command **made) {
+CUresult copy_command(const CUDA_MEMCPY3D *params, CUcontext context, unsigned long long context_id,
+                      struct command **made) {
   struct copy *copy;
   CHECK(make(params, &(struct stream_place){.context = context, .context_id = context_id}, &copy));
   *made = &copy->command;
@@ -170,8 +174,8 @@ static bool stage(struct copy *copy) {
   return true;
 }
 
-/* Do a copy in a stream, or now if `soon`, unless something comes before it. `unread`: its source may change when the call
- * has returned. Takes the command. */
+/* Do a copy in a stream, or now if `soon`, unless something comes before it. `unread`: its source may change when the
+ * call has returned. Takes the command. */
 static CUresult later(const struct stream_place *place, struct copy *copy, bool soon, bool unread) {
   CUresult result;
   if ((soon || unread) && submit_now(place, &copy->command, &result)) return result;
@@ -199,7 +203,8 @@ CUresult copy_call(struct way way, const CUDA_MEMCPY3D *params) {
   bool to_device = copy->target_memory.known && !copy->target_memory.host;
   bool from_device = copy->source_memory.known && !copy->source_memory.host;
   if (is_captured(&place)) return submit(&place, false, &copy->command);
-  if (!copy->target_memory.known || (!to_device && !from_device) || (way.synchronous && !(to_device && from_device)))
+  if (!copy->target_memory.known || (!to_device && !from_device) || (way.synchronous && !(to_device && from_device)) ||
+      copy->target_memory.managed || copy->source_memory.managed)
     return submit(&place, true, &copy->command);
   return later(&place, copy, is_short(copy), !copy->source_memory.known);
 }

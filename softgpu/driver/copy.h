@@ -8,9 +8,10 @@
 #include "api.h"
 #include "command.h"
 
-/* For nodes of graphs: what a copy or fill with these parameters does in a context. Pageable memory of the host is read and
- * written when the command runs. */
-CUresult copy_command(const CUDA_MEMCPY3D *params, CUcontext context, unsigned long long context_id, struct command **made);
+/* For nodes of graphs: what a copy or fill with these parameters does in a context. Pageable memory of the host is read
+ * and written when the command runs. */
+CUresult copy_command(const CUDA_MEMCPY3D *params, CUcontext context, unsigned long long context_id,
+                      struct command **made);
 CUresult fill_command(const CUDA_MEMSET_NODE_PARAMS_v2 *params, CUcontext context, unsigned long long context_id,
                       struct command **made);
 
@@ -46,7 +47,8 @@ CUresult copy_batch(struct way way, const struct copy_order *copies, size_t coun
 /* What lies at an address, which stays mapped until `held` is given to `mapping_release`; that may be nothing. */
 struct memory {
   bool known; /* the driver knows its first byte */
-  bool host;  /* pinned or registered */
+  bool host;  /* pinned or registered, or managed */
+  bool managed;
   bool whole; /* all bytes, one at least, lie where the driver may access them */
   struct mapping *held;
 };

@@ -22,23 +22,23 @@ static CUresult linear(struct way way, uint64_t target, CUmemorytype target_type
 #define DEVICE CU_MEMORYTYPE_DEVICE
 #define EITHER CU_MEMORYTYPE_UNIFIED
 
-#define LINEAR(symbol, way, parameters, target_type, source_type)                            \
-  EXPORTED CUresult symbol parameters {                                                      \
-    return linear(way, ADDRESS(target), target_type, ADDRESS(source), source_type, bytes);   \
+#define LINEAR(symbol, way, parameters, target_type, source_type)                          \
+  EXPORTED CUresult symbol parameters {                                                    \
+    return linear(way, ADDRESS(target), target_type, ADDRESS(source), source_type, bytes); \
   }
 
 /* A function with its twin and its asynchronous forms; and those with addresses and sizes of 32 bits. */
-#define COPIES(name, suffix, target_t, target_type, source_t, source_type)                                               \
-  LINEAR(name##suffix, LEGACY, (target_t target, source_t source, size_t bytes), target_type, source_type)              \
-  LINEAR(name##suffix##_ptds, OWN, (target_t target, source_t source, size_t bytes), target_type, source_type)          \
-  LINEAR(name##Async##suffix, IN(stream), (target_t target, source_t source, size_t bytes, CUstream stream),            \
-         target_type, source_type)                                                                                      \
-  LINEAR(name##Async##suffix##_ptsz, IN_OWN(stream), (target_t target, source_t source, size_t bytes, CUstream stream), \
-         target_type, source_type)
+#define COPIES(name, suffix, target_t, target_type, source_t, source_type)                                     \
+  LINEAR(name##suffix, LEGACY, (target_t target, source_t source, size_t bytes), target_type, source_type)     \
+  LINEAR(name##suffix##_ptds, OWN, (target_t target, source_t source, size_t bytes), target_type, source_type) \
+  LINEAR(name##Async##suffix, IN(stream), (target_t target, source_t source, size_t bytes, CUstream stream),   \
+         target_type, source_type)                                                                             \
+  LINEAR(name##Async##suffix##_ptsz, IN_OWN(stream),                                                           \
+         (target_t target, source_t source, size_t bytes, CUstream stream), target_type, source_type)
 
-#define COPIES_OLD(name, target_t, target_type, source_t, source_type)                                           \
-  LINEAR(name, LEGACY, (target_t target, source_t source, unsigned int bytes), target_type, source_type)         \
-  LINEAR(name##Async, IN(stream), (target_t target, source_t source, unsigned int bytes, CUstream stream),       \
+#define COPIES_OLD(name, target_t, target_type, source_t, source_type)                                     \
+  LINEAR(name, LEGACY, (target_t target, source_t source, unsigned int bytes), target_type, source_type)   \
+  LINEAR(name##Async, IN(stream), (target_t target, source_t source, unsigned int bytes, CUstream stream), \
          target_type, source_type)
 
 COPIES(cuMemcpy, , CUdeviceptr, EITHER, CUdeviceptr, EITHER)
@@ -51,43 +51,43 @@ COPIES_OLD(cuMemcpyDtoD, CUdeviceptr_v1, DEVICE, CUdeviceptr_v1, DEVICE)
 
 /* Rows, and layers of rows. */
 
-#define PLANE(from)                                                                                                    \
-  ((CUDA_MEMCPY3D){                                                                                                    \
-      .srcXInBytes = (from)->srcXInBytes, .srcY = (from)->srcY, .srcMemoryType = (from)->srcMemoryType,                \
-      .srcHost = (from)->srcHost, .srcDevice = (from)->srcDevice, .srcArray = (from)->srcArray,                        \
-      .srcPitch = (from)->srcPitch, .dstXInBytes = (from)->dstXInBytes, .dstY = (from)->dstY,                          \
-      .dstMemoryType = (from)->dstMemoryType, .dstHost = (from)->dstHost, .dstDevice = (from)->dstDevice,              \
-      .dstArray = (from)->dstArray, .dstPitch = (from)->dstPitch, .WidthInBytes = (from)->WidthInBytes,                \
-      .Height = (from)->Height, .Depth = 1,                                                                            \
+#define PLANE(from)                                                                                       \
+  ((CUDA_MEMCPY3D){                                                                                       \
+      .srcXInBytes = (from)->srcXInBytes, .srcY = (from)->srcY, .srcMemoryType = (from)->srcMemoryType,   \
+      .srcHost = (from)->srcHost, .srcDevice = (from)->srcDevice, .srcArray = (from)->srcArray,           \
+      .srcPitch = (from)->srcPitch, .dstXInBytes = (from)->dstXInBytes, .dstY = (from)->dstY,             \
+      .dstMemoryType = (from)->dstMemoryType, .dstHost = (from)->dstHost, .dstDevice = (from)->dstDevice, \
+      .dstArray = (from)->dstArray, .dstPitch = (from)->dstPitch, .WidthInBytes = (from)->WidthInBytes,   \
+      .Height = (from)->Height, .Depth = 1,                                                               \
   })
 
-#define SOLID(from, ...)                                                                                                \
-  ((CUDA_MEMCPY3D){                                                                                                    \
-      .srcXInBytes = (from)->srcXInBytes, .srcY = (from)->srcY, .srcZ = (from)->srcZ, .srcLOD = (from)->srcLOD,        \
-      .srcMemoryType = (from)->srcMemoryType, .srcHost = (from)->srcHost, .srcDevice = (from)->srcDevice,              \
-      .srcArray = (from)->srcArray, .srcPitch = (from)->srcPitch, .srcHeight = (from)->srcHeight,                      \
-      .dstXInBytes = (from)->dstXInBytes, .dstY = (from)->dstY, .dstZ = (from)->dstZ, .dstLOD = (from)->dstLOD,        \
-      .dstMemoryType = (from)->dstMemoryType, .dstHost = (from)->dstHost, .dstDevice = (from)->dstDevice,              \
-      .dstArray = (from)->dstArray, .dstPitch = (from)->dstPitch, .dstHeight = (from)->dstHeight,                      \
-      .WidthInBytes = (from)->WidthInBytes, .Height = (from)->Height, .Depth = (from)->Depth, __VA_ARGS__              \
+#define SOLID(from, ...)                                                                                        \
+  ((CUDA_MEMCPY3D){                                                                                             \
+      .srcXInBytes = (from)->srcXInBytes, .srcY = (from)->srcY, .srcZ = (from)->srcZ, .srcLOD = (from)->srcLOD, \
+      .srcMemoryType = (from)->srcMemoryType, .srcHost = (from)->srcHost, .srcDevice = (from)->srcDevice,       \
+      .srcArray = (from)->srcArray, .srcPitch = (from)->srcPitch, .srcHeight = (from)->srcHeight,               \
+      .dstXInBytes = (from)->dstXInBytes, .dstY = (from)->dstY, .dstZ = (from)->dstZ, .dstLOD = (from)->dstLOD, \
+      .dstMemoryType = (from)->dstMemoryType, .dstHost = (from)->dstHost, .dstDevice = (from)->dstDevice,       \
+      .dstArray = (from)->dstArray, .dstPitch = (from)->dstPitch, .dstHeight = (from)->dstHeight,               \
+      .WidthInBytes = (from)->WidthInBytes, .Height = (from)->Height, .Depth = (from)->Depth, __VA_ARGS__       \
   })
 
 #define SOLID_OLD(from) SOLID(from, .reserved0 = (from)->reserved0, .reserved1 = (from)->reserved1)
 
-#define SHAPED(symbol, way, type, as)                                          \
-  EXPORTED CUresult symbol(const type *copy) {                                 \
-    CHECK(ready());                                                            \
-    if (!copy) return CUDA_ERROR_INVALID_VALUE;                                \
-    CUDA_MEMCPY3D params = as(copy);                                           \
-    return copy_call(way, &params);                                            \
+#define SHAPED(symbol, way, type, as)           \
+  EXPORTED CUresult symbol(const type *copy) {  \
+    CHECK(ready());                             \
+    if (!copy) return CUDA_ERROR_INVALID_VALUE; \
+    CUDA_MEMCPY3D params = as(copy);            \
+    return copy_call(way, &params);             \
   }
 
-#define SHAPED_ASYNC(symbol, way, type, as)                                    \
-  EXPORTED CUresult symbol(const type *copy, CUstream stream) {                \
-    CHECK(ready());                                                            \
-    if (!copy) return CUDA_ERROR_INVALID_VALUE;                                \
-    CUDA_MEMCPY3D params = as(copy);                                           \
-    return copy_call(way, &params);                                            \
+#define SHAPED_ASYNC(symbol, way, type, as)                     \
+  EXPORTED CUresult symbol(const type *copy, CUstream stream) { \
+    CHECK(ready());                                             \
+    if (!copy) return CUDA_ERROR_INVALID_VALUE;                 \
+    CUDA_MEMCPY3D params = as(copy);                            \
+    return copy_call(way, &params);                             \
   }
 
 SHAPED(cuMemcpy2D, LEGACY, CUDA_MEMCPY2D_v1, PLANE)
@@ -106,8 +106,8 @@ SHAPED_ASYNC(cuMemcpy3DAsync, IN(stream), CUDA_MEMCPY3D_v1, SOLID_OLD)
 SHAPED_ASYNC(cuMemcpy3DAsync_v2, IN(stream), CUDA_MEMCPY3D, *)
 SHAPED_ASYNC(cuMemcpy3DAsync_v2_ptsz, IN_OWN(stream), CUDA_MEMCPY3D, *)
 
-/* Between contexts. Addresses say whose memory they are, so that contexts are only checked; devices need no access to each
- * other's memory. What is synchronous comes after all work of both contexts. */
+/* Between contexts. Addresses say whose memory they are, so that contexts are only checked; devices need no access to
+ * each other's memory. What is synchronous comes after all work of both contexts. */
 
 static CUresult check_context(CUcontext context) {
   unsigned long long id;
@@ -131,8 +131,8 @@ static CUresult peer(struct way way, CUdeviceptr target, CUcontext target_contex
   return linear(way, target, DEVICE, source, DEVICE, bytes);
 }
 
-EXPORTED CUresult cuMemcpyPeer(CUdeviceptr target, CUcontext target_context, CUdeviceptr source, CUcontext source_context,
-                               size_t bytes) {
+EXPORTED CUresult cuMemcpyPeer(CUdeviceptr target, CUcontext target_context, CUdeviceptr source,
+                               CUcontext source_context, size_t bytes) {
   return peer(LEGACY, target, target_context, source, source_context, bytes);
 }
 
@@ -252,30 +252,30 @@ static CUresult batch_3d(struct way way, size_t count, const CUDA_MEMCPY3D_BATCH
 
 /* The first forms say which copy was wrong, or SIZE_MAX when that is not what was. */
 
-#define BATCHES(suffix, way)                                                                                            \
-  EXPORTED CUresult cuMemcpyBatchAsync##suffix(CUdeviceptr *targets, CUdeviceptr *sources, size_t *sizes, size_t count, \
-                                               CUmemcpyAttributes *attributes, size_t *from, size_t attribute_count,    \
-                                               size_t *failed, CUstream stream) {                                       \
-    size_t unused, *at = failed ? failed : &unused;                                                                     \
-    *at = SIZE_MAX;                                                                                                     \
-    return batch(way, targets, sources, sizes, count, attributes, from, attribute_count, at);                           \
-  }                                                                                                                     \
-  EXPORTED CUresult cuMemcpyBatchAsync_v2##suffix(CUdeviceptr *targets, CUdeviceptr *sources, size_t *sizes,            \
-                                                  size_t count, CUmemcpyAttributes *attributes, size_t *from,           \
-                                                  size_t attribute_count, CUstream stream) {                            \
-    size_t unused;                                                                                                      \
-    return batch(way, targets, sources, sizes, count, attributes, from, attribute_count, &unused);                      \
-  }                                                                                                                     \
-  EXPORTED CUresult cuMemcpy3DBatchAsync##suffix(size_t count, CUDA_MEMCPY3D_BATCH_OP *copies, size_t *failed,          \
-                                                 unsigned long long flags, CUstream stream) {                           \
-    size_t unused, *at = failed ? failed : &unused;                                                                     \
-    *at = SIZE_MAX;                                                                                                     \
-    return batch_3d(way, count, copies, flags, at);                                                                     \
-  }                                                                                                                     \
-  EXPORTED CUresult cuMemcpy3DBatchAsync_v2##suffix(size_t count, CUDA_MEMCPY3D_BATCH_OP *copies,                       \
-                                                    unsigned long long flags, CUstream stream) {                        \
-    size_t unused;                                                                                                      \
-    return batch_3d(way, count, copies, flags, &unused);                                                                \
+#define BATCHES(suffix, way)                                                                                   \
+  EXPORTED CUresult cuMemcpyBatchAsync##suffix(CUdeviceptr *targets, CUdeviceptr *sources, size_t *sizes,      \
+                                               size_t count, CUmemcpyAttributes *attributes, size_t *from,     \
+                                               size_t attribute_count, size_t *failed, CUstream stream) {      \
+    size_t unused, *at = failed ? failed : &unused;                                                            \
+    *at = SIZE_MAX;                                                                                            \
+    return batch(way, targets, sources, sizes, count, attributes, from, attribute_count, at);                  \
+  }                                                                                                            \
+  EXPORTED CUresult cuMemcpyBatchAsync_v2##suffix(CUdeviceptr *targets, CUdeviceptr *sources, size_t *sizes,   \
+                                                  size_t count, CUmemcpyAttributes *attributes, size_t *from,  \
+                                                  size_t attribute_count, CUstream stream) {                   \
+    size_t unused;                                                                                             \
+    return batch(way, targets, sources, sizes, count, attributes, from, attribute_count, &unused);             \
+  }                                                                                                            \
+  EXPORTED CUresult cuMemcpy3DBatchAsync##suffix(size_t count, CUDA_MEMCPY3D_BATCH_OP *copies, size_t *failed, \
+                                                 unsigned long long flags, CUstream stream) {                  \
+    size_t unused, *at = failed ? failed : &unused;                                                            \
+    *at = SIZE_MAX;                                                                                            \
+    return batch_3d(way, count, copies, flags, at);                                                            \
+  }                                                                                                            \
+  EXPORTED CUresult cuMemcpy3DBatchAsync_v2##suffix(size_t count, CUDA_MEMCPY3D_BATCH_OP *copies,              \
+                                                    unsigned long long flags, CUstream stream) {               \
+    size_t unused;                                                                                             \
+    return batch_3d(way, count, copies, flags, &unused);                                                       \
   }
 
 BATCHES(, IN(stream))

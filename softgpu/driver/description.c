@@ -125,6 +125,8 @@ static void read_kernel(struct whole *whole, struct json *json, struct descripti
       kernel->name = string(whole, json);
     } else if (json_is(key, "parameter_bytes")) {
       kernel->parameter_bytes = small(json);
+    } else if (json_is(key, "registers")) {
+      kernel->registers = small(json);
     } else if (json_is(key, "directives")) {
       read_directives(json, kernel);
     } else if (json_is(key, "parameters") && !kernel->parameters) {
@@ -136,7 +138,7 @@ static void read_kernel(struct whole *whole, struct json *json, struct descripti
       json_skip(json);
     }
   }
-  if (!kernel->name || !kernel->parameters || !placed(kernel)) json_fail(json);
+  if (!kernel->name || !kernel->parameters || !kernel->registers || !placed(kernel)) json_fail(json);
 }
 
 static void read_relocation(struct whole *whole, struct json *json, struct description_relocation *relocation,
@@ -194,8 +196,10 @@ static void read_bytes(struct whole *whole, struct json *json, struct descriptio
   if (!bytes || text.length % 2) json_fail(json);
   for (size_t i = 0; !json->failed && i < text.length / 2; i++) {
     int high = digit(text.start[2 * i]), low = digit(text.start[2 * i + 1]);
-    if (high < 0 || low < 0) json_fail(json);
-    bytes[i] = (uint8_t)(high << 4 | low);
+    if (high < 0 || low < 0)
+      json_fail(json);
+    else
+      bytes[i] = (uint8_t)(high << 4 | low);
   }
   variable->initial = bytes;
   variable->initial_bytes = text.length / 2;

@@ -18,6 +18,7 @@ struct description_kernel {
   const char *name;
   uint32_t parameter_bytes, parameter_count;
   const struct description_parameter *parameters; /* in order */
+  uint32_t registers; /* of a thread, by the text: none are given out here (softgpu/engine/pressure.py) */
   /* Performance directives; 0: the kernel has none of that name. */
   uint32_t required[3]; /* .reqntid, extents that are left out are 1 */
   uint32_t max_threads; /* .maxntid, the product; of .reqntid if there is only that */

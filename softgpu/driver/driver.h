@@ -40,7 +40,8 @@ uint32_t device_rounding(CUdevice ordinal); /* of approximate functions and tens
 
 /* init.c */
 CUresult ready(void); /* CUDA_SUCCESS once cuInit has succeeded in this process */
-void set_inside(bool now); /* the calling thread begins or ends a function of the program, which may not call the driver */
+/* The calling thread begins or ends a function of the program, which may not call the driver; what it was before. */
+bool set_inside(bool now);
 
 /* context.c: the calling thread's context, alive. What its work has come to is an error here too. */
 struct queue;

@@ -7,13 +7,16 @@
 #include "command.h"
 #include "driver.h"
 #include "handles.h"
+#include "shared_event.h"
 
-static const unsigned FLAGS = CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING;
+static const unsigned FLAGS = CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS;
 
 /* Of one record: the event may be recorded again, or be gone, before that is done. */
 struct stamp {
   _Atomic unsigned references;
   uint64_t nanoseconds; /* written by the operation, read once that is done */
+  struct shared_event *shared; /* a reference, and its record, for other processes */
+  uint64_t record;
 };
 
 struct event {
@@ -22,13 +25,18 @@ struct event {
   unsigned flags;
   struct operation *recorded; /* NULL: never */
   struct stamp *stamp;
+  struct shared_event *shared; /* NULL: it is this process's alone */
+  struct queue *foreign;       /* where records of other processes are waited for */
+  uint64_t record;             /* of the shared event: the one that `recorded` is about */
   struct capture_point *point; /* it was recorded in a captured stream after that */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* `recorded`, `stamp` and `point` of all */
 
 static void let_go(struct stamp *stamp) {
-  if (stamp && !--stamp->references) free(stamp);
+  if (!stamp || --stamp->references) return;
+  shared_event_release(stamp->shared);
+  free(stamp);
 }
 
 static void take_time(void *given) {
@@ -36,6 +44,7 @@ static void take_time(void *given) {
   clock_step(CU_GRAPH_NODE_TYPE_EVENT_RECORD);
   clock_settle();
   stamp->nanoseconds = clock_stamp();
+  if (stamp->shared) shared_event_finish(stamp->shared, stamp->record);
   let_go(stamp);
 }
 
@@ -45,27 +54,60 @@ static void go_on(void *given) {
   clock_settle();
 }
 
-EXPORTED CUresult cuEventCreate(CUevent *handle, unsigned int flags) {
-  struct here here;
-  CHECK(current(&here));
-  if (flags & CU_EVENT_INTERPROCESS) return CUDA_ERROR_NOT_SUPPORTED;
-  if (!handle || flags & ~FLAGS) return CUDA_ERROR_INVALID_VALUE;
+static void end(void *given) {
+  struct event *event = given;
+  if (event->recorded) operation_release(event->recorded);
+  let_go(event->stamp);
+  capture_point_release(event->point);
+  if (event->foreign) queue_drop(event->foreign);
+  shared_event_release(event->shared);
+  free(event);
+}
+
+/* The reference to `shared` is taken. */
+static CUresult make(const struct here *here, unsigned flags, struct shared_event *shared, CUevent *handle) {
   struct event *event = calloc(1, sizeof *event);
-  if (event) *event = (struct event){.context = here.context, .context_id = here.id, .flags = flags};
-  if (!event || !handle_add(EVENT, event)) {
-    free(event);
+  if (!event) {
+    shared_event_release(shared);
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  }
+  *event = (struct event){.context = here->context, .context_id = here->id, .flags = flags, .shared = shared};
+  if (shared) event->foreign = queue_make(NULL, false, false); /* of no context: none waits for other processes as a whole */
+  if ((shared && !event->foreign) || !handle_add(EVENT, event)) {
+    end(event);
     return CUDA_ERROR_OUT_OF_MEMORY;
   }
   *handle = (CUevent)event;
   return CUDA_SUCCESS;
 }
 
-static void end(void *given) {
-  struct event *event = given;
-  if (event->recorded) operation_release(event->recorded);
-  let_go(event->stamp);
-  capture_point_release(event->point);
-  free(event);
+EXPORTED CUresult cuEventCreate(CUevent *handle, unsigned int flags) {
+  struct here here;
+  struct shared_event *shared = NULL;
+  CHECK(current(&here));
+  if (!handle || flags & ~FLAGS) return CUDA_ERROR_INVALID_VALUE;
+  if (flags & CU_EVENT_INTERPROCESS) {
+    if (!(flags & CU_EVENT_DISABLE_TIMING)) return CUDA_ERROR_INVALID_VALUE;
+    CHECK(shared_event_make(here.device, &shared));
+  }
+  return make(&here, flags, shared, handle);
+}
+
+EXPORTED CUresult cuIpcGetEventHandle(CUipcEventHandle *handle, CUevent event) {
+  CHECK(ready());
+  if (!handle) return CUDA_ERROR_INVALID_VALUE;
+  if (!handle_is(EVENT, event, false)) return CUDA_ERROR_INVALID_HANDLE;
+  const struct event *found = (struct event *)event;
+  return found->shared ? shared_event_handle(found->shared, handle) : CUDA_ERROR_INVALID_HANDLE;
+}
+
+EXPORTED CUresult cuIpcOpenEventHandle(CUevent *event, CUipcEventHandle handle) {
+  struct here here;
+  struct shared_event *shared;
+  CHECK(current(&here));
+  if (!event) return CUDA_ERROR_INVALID_VALUE;
+  CHECK(shared_event_open(&handle, &shared));
+  return make(&here, CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS, shared, event);
 }
 
 EXPORTED CUresult cuEventDestroy_v2(CUevent handle) {
@@ -98,8 +140,13 @@ static CUresult queue_record(struct command *command, struct queue *queue, struc
   stamp->references = 2;
   struct operation *operation;
   pthread_mutex_lock(&lock);
+  if (event->shared) {
+    stamp->shared = shared_event_hold(event->shared);
+    stamp->record = shared_event_begin(event->shared);
+  }
   bool added = queue_add(queue, &(struct work){take_time, stamp, false}, after, count, &operation);
   if (added) {
+    event->record = stamp->record;
     if (event->recorded) operation_release(event->recorded);
     let_go(event->stamp);
     event->recorded = operation;
@@ -109,7 +156,10 @@ static CUresult queue_record(struct command *command, struct queue *queue, struc
     if (made) *made = operation_hold(operation);
   }
   pthread_mutex_unlock(&lock);
-  if (!added) free(stamp);
+  if (!added) {
+    stamp->references = 1;
+    take_time(stamp);
+  }
   return added ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
@@ -172,12 +222,30 @@ EXPORTED CUresult cuEventRecordWithFlags_ptsz(CUevent event, CUstream stream, un
   return record(event, stream, true, flags);
 }
 
+/* When another process has recorded an event last, an operation that is done when that is stands for it. The lock is held. */
+static void look_elsewhere(struct event *event) {
+  uint64_t last = shared_event_last(event->shared);
+  bool foreign = last && !event->stamp, done = last && shared_event_done(event->shared, last);
+  if (last == event->record && !(foreign && done)) return;
+  void *given = done ? NULL : shared_event_wait_begin(event->shared, last);
+  struct operation *operation = NULL;
+  if (given && !queue_add(event->foreign, &(struct work){shared_event_wait, given, false}, NULL, 0, &operation))
+    shared_event_wait_end(given);
+  if (!done && !operation) return; /* no memory: as if it had not been recorded anew */
+  if (event->recorded) operation_release(event->recorded);
+  let_go(event->stamp);
+  event->stamp = NULL;
+  event->recorded = operation;
+  event->record = last;
+}
+
 /* What recorded an event last, with a reference; NULL when nothing has. */
 static CUresult last_record(CUevent handle, struct operation **recorded, struct stamp **stamp) {
   CHECK(ready());
   if (!handle_is(EVENT, handle, false)) return CUDA_ERROR_INVALID_HANDLE;
   struct event *event = (struct event *)handle;
   pthread_mutex_lock(&lock);
+  if (event->shared) look_elsewhere(event);
   *recorded = event->recorded ? operation_hold(event->recorded) : NULL;
   if (stamp && (*stamp = event->stamp)) event->stamp->references++;
   pthread_mutex_unlock(&lock);

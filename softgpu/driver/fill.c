@@ -108,40 +108,41 @@ static CUresult fill(struct way way, CUdeviceptr target, size_t pitch, unsigned 
   return fill_call(way, &(CUDA_MEMSET_NODE_PARAMS_v2){target, pitch, value, element, width, height, NULL});
 }
 
-#define FILLS(bits, type)                                                                                               \
-  EXPORTED CUresult cuMemsetD##bits##_v2(CUdeviceptr target, type value, size_t count) {                                \
-    return fill(LEGACY, target, 0, value, bits / 8, count, 1);                                                          \
-  }                                                                                                                     \
-  EXPORTED CUresult cuMemsetD##bits##_v2_ptds(CUdeviceptr target, type value, size_t count) {                           \
-    return fill(OWN, target, 0, value, bits / 8, count, 1);                                                             \
-  }                                                                                                                     \
-  EXPORTED CUresult cuMemsetD##bits(CUdeviceptr_v1 target, type value, unsigned int count) {                            \
-    return fill(LEGACY, target, 0, value, bits / 8, count, 1);                                                          \
-  }                                                                                                                     \
-  EXPORTED CUresult cuMemsetD##bits##Async(CUdeviceptr target, type value, size_t count, CUstream stream) {             \
-    return fill(IN(stream), target, 0, value, bits / 8, count, 1);                                                      \
-  }                                                                                                                     \
-  EXPORTED CUresult cuMemsetD##bits##Async_ptsz(CUdeviceptr target, type value, size_t count, CUstream stream) {        \
-    return fill(IN_OWN(stream), target, 0, value, bits / 8, count, 1);                                                  \
-  }                                                                                                                     \
-  EXPORTED CUresult cuMemsetD2D##bits##_v2(CUdeviceptr target, size_t pitch, type value, size_t width, size_t height) { \
-    return fill(LEGACY, target, pitch, value, bits / 8, width, height);                                                 \
-  }                                                                                                                     \
-  EXPORTED CUresult cuMemsetD2D##bits##_v2_ptds(CUdeviceptr target, size_t pitch, type value, size_t width,             \
-                                                size_t height) {                                                        \
-    return fill(OWN, target, pitch, value, bits / 8, width, height);                                                    \
-  }                                                                                                                     \
-  EXPORTED CUresult cuMemsetD2D##bits(CUdeviceptr_v1 target, unsigned int pitch, type value, unsigned int width,        \
-                                      unsigned int height) {                                                            \
-    return fill(LEGACY, target, pitch, value, bits / 8, width, height);                                                 \
-  }                                                                                                                     \
-  EXPORTED CUresult cuMemsetD2D##bits##Async(CUdeviceptr target, size_t pitch, type value, size_t width,                \
-                                             size_t height, CUstream stream) {                                          \
-    return fill(IN(stream), target, pitch, value, bits / 8, width, height);                                             \
-  }                                                                                                                     \
-  EXPORTED CUresult cuMemsetD2D##bits##Async_ptsz(CUdeviceptr target, size_t pitch, type value, size_t width,           \
-                                                  size_t height, CUstream stream) {                                     \
-    return fill(IN_OWN(stream), target, pitch, value, bits / 8, width, height);                                         \
+#define FILLS(bits, type)                                                                                        \
+  EXPORTED CUresult cuMemsetD##bits##_v2(CUdeviceptr target, type value, size_t count) {                         \
+    return fill(LEGACY, target, 0, value, bits / 8, count, 1);                                                   \
+  }                                                                                                              \
+  EXPORTED CUresult cuMemsetD##bits##_v2_ptds(CUdeviceptr target, type value, size_t count) {                    \
+    return fill(OWN, target, 0, value, bits / 8, count, 1);                                                      \
+  }                                                                                                              \
+  EXPORTED CUresult cuMemsetD##bits(CUdeviceptr_v1 target, type value, unsigned int count) {                     \
+    return fill(LEGACY, target, 0, value, bits / 8, count, 1);                                                   \
+  }                                                                                                              \
+  EXPORTED CUresult cuMemsetD##bits##Async(CUdeviceptr target, type value, size_t count, CUstream stream) {      \
+    return fill(IN(stream), target, 0, value, bits / 8, count, 1);                                               \
+  }                                                                                                              \
+  EXPORTED CUresult cuMemsetD##bits##Async_ptsz(CUdeviceptr target, type value, size_t count, CUstream stream) { \
+    return fill(IN_OWN(stream), target, 0, value, bits / 8, count, 1);                                           \
+  }                                                                                                              \
+  EXPORTED CUresult cuMemsetD2D##bits##_v2(CUdeviceptr target, size_t pitch, type value, size_t width,           \
+                                           size_t height) {                                                      \
+    return fill(LEGACY, target, pitch, value, bits / 8, width, height);                                          \
+  }                                                                                                              \
+  EXPORTED CUresult cuMemsetD2D##bits##_v2_ptds(CUdeviceptr target, size_t pitch, type value, size_t width,      \
+                                                size_t height) {                                                 \
+    return fill(OWN, target, pitch, value, bits / 8, width, height);                                             \
+  }                                                                                                              \
+  EXPORTED CUresult cuMemsetD2D##bits(CUdeviceptr_v1 target, unsigned int pitch, type value, unsigned int width, \
+                                      unsigned int height) {                                                     \
+    return fill(LEGACY, target, pitch, value, bits / 8, width, height);                                          \
+  }                                                                                                              \
+  EXPORTED CUresult cuMemsetD2D##bits##Async(CUdeviceptr target, size_t pitch, type value, size_t width,         \
+                                             size_t height, CUstream stream) {                                   \
+    return fill(IN(stream), target, pitch, value, bits / 8, width, height);                                      \
+  }                                                                                                              \
+  EXPORTED CUresult cuMemsetD2D##bits##Async_ptsz(CUdeviceptr target, size_t pitch, type value, size_t width,    \
+                                                  size_t height, CUstream stream) {                              \
+    return fill(IN_OWN(stream), target, pitch, value, bits / 8, width, height);                                  \
   }
 
 FILLS(8, unsigned char)

@@ -1,7 +1,7 @@
 /* The text of a fleet, in one line; tessera/fleet.py reads it by the same rules, and files too.
  *
- * GPUs stand between commas, links behind semicolons; each is a list of words between colons, KEY=VALUE, of which a GPU's
- * first is its card alone. Spaces around words, keys and values do not matter. */
+ * GPUs stand between commas, links behind semicolons; each is a list of words between colons, KEY=VALUE, of which a
+ * GPU's first is its card alone. Spaces around words, keys and values do not matter. */
 #include "fleet.h"
 
 #include <float.h>
@@ -133,7 +133,8 @@ static bool read_gpu(struct reader *reader, struct piece rest) {
   if (!device->memory) return wrong(reader, "memory_gib=%.*s: there must be a MiB at least", SHOW(found[MEMORY]));
   if (!found[NAME].at) return true;
   if (!good_name(found[NAME]))
-    return wrong(reader, "name=%.*s must be 1 to %d bytes without any of , ; : = in it", SHOW(found[NAME]), LONGEST_NAME);
+    return wrong(reader, "name=%.*s must be 1 to %d bytes without any of , ; : = in it", SHOW(found[NAME]),
+                 LONGEST_NAME);
   memcpy(device->name, found[NAME].at, found[NAME].length);
   return true;
 }

@@ -26,6 +26,10 @@ int settings_dynamic_shared(const struct settings *settings, int fixed, CUdevice
   return set >= 0 ? set : fixed < USUAL_SHARED ? USUAL_SHARED - fixed : 0;
 }
 
+int most_threads(const struct description_kernel *described) {
+  return described->max_threads && described->max_threads < MOST_THREADS ? (int)described->max_threads : MOST_THREADS;
+}
+
 static int constant_bytes(const struct code *code) {
   uint64_t sum = 0;
   for (uint32_t n = 0; n < code->description->variable_count; n++)
@@ -45,9 +49,7 @@ CUresult attribute_get(int *value, CUfunction_attribute attribute, struct code *
   const struct variant *variant;
   if (!value) return CUDA_ERROR_INVALID_VALUE;
   switch ((int)attribute) {
-    case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
-      *value = described->max_threads && described->max_threads < MOST_THREADS ? (int)described->max_threads : MOST_THREADS;
-      return CUDA_SUCCESS;
+    case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK: *value = most_threads(described); return CUDA_SUCCESS;
     case CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES: *value = constant_bytes(code); return CUDA_SUCCESS;
     case CU_FUNC_ATTRIBUTE_NUM_REGS: *value = registers(described); return CUDA_SUCCESS;
     case CU_FUNC_ATTRIBUTE_PTX_VERSION: *value = code_target(code); return CUDA_SUCCESS;
@@ -108,7 +110,7 @@ CUresult parameter_info(const struct code_kernel *kernel, size_t index, size_t *
 
 /* By handle. These functions take those of libraries' kernels too, as launches do, in the current context. */
 
-static CUresult found(CUfunction handle, struct function **function) {
+CUresult function_here(CUfunction handle, struct function **function) {
   struct stream_place place;
   CHECK(ready());
   if (handle_is(FUNCTION, handle, false)) return function_of(handle, NULL, function);
@@ -119,14 +121,14 @@ static CUresult found(CUfunction handle, struct function **function) {
 
 EXPORTED CUresult cuFuncGetAttribute(int *value, CUfunction_attribute attribute, CUfunction handle) {
   struct function *function;
-  CHECK(found(handle, &function));
+  CHECK(function_here(handle, &function));
   return attribute_get(value, attribute, function->module->code, function->kernel, function->settings,
                        function->module->device);
 }
 
 EXPORTED CUresult cuFuncSetAttribute(CUfunction handle, CUfunction_attribute attribute, int value) {
   struct function *function;
-  CHECK(found(handle, &function));
+  CHECK(function_here(handle, &function));
   return attribute_set(attribute, value, function->module->code, function->kernel, function->settings,
                        function->module->device);
 }
@@ -134,19 +136,19 @@ EXPORTED CUresult cuFuncSetAttribute(CUfunction handle, CUfunction_attribute att
 /* Hints on caches, which mean nothing here. */
 EXPORTED CUresult cuFuncSetCacheConfig(CUfunction handle, CUfunc_cache config) {
   struct function *function;
-  CHECK(found(handle, &function));
+  CHECK(function_here(handle, &function));
   return config <= CU_FUNC_CACHE_PREFER_EQUAL ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 EXPORTED CUresult cuFuncSetSharedMemConfig(CUfunction handle, CUsharedconfig config) {
   struct function *function;
-  CHECK(found(handle, &function));
+  CHECK(function_here(handle, &function));
   return config <= CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 EXPORTED CUresult cuFuncGetModule(CUmodule *module, CUfunction handle) {
   struct function *function;
-  CHECK(found(handle, &function));
+  CHECK(function_here(handle, &function));
   if (!module) return CUDA_ERROR_INVALID_VALUE;
   *module = (CUmodule)function->module;
   return CUDA_SUCCESS;
@@ -154,7 +156,7 @@ EXPORTED CUresult cuFuncGetModule(CUmodule *module, CUfunction handle) {
 
 EXPORTED CUresult cuFuncGetName(const char **name, CUfunction handle) {
   struct function *function;
-  CHECK(found(handle, &function));
+  CHECK(function_here(handle, &function));
   if (!name) return CUDA_ERROR_INVALID_VALUE;
   *name = function->kernel->described->name;
   return CUDA_SUCCESS;
@@ -162,13 +164,13 @@ EXPORTED CUresult cuFuncGetName(const char **name, CUfunction handle) {
 
 EXPORTED CUresult cuFuncGetParamInfo(CUfunction handle, size_t index, size_t *offset, size_t *size) {
   struct function *function;
-  CHECK(found(handle, &function));
+  CHECK(function_here(handle, &function));
   return parameter_info(function->kernel, index, offset, size);
 }
 
 EXPORTED CUresult cuFuncIsLoaded(CUfunctionLoadingState *state, CUfunction handle) {
   struct function *function;
-  CHECK(found(handle, &function));
+  CHECK(function_here(handle, &function));
   if (!state) return CUDA_ERROR_INVALID_VALUE;
   *state = function->kernel->variants ? CU_FUNCTION_LOADING_STATE_LOADED : CU_FUNCTION_LOADING_STATE_UNLOADED;
   return CUDA_SUCCESS;
@@ -178,6 +180,6 @@ EXPORTED CUresult cuFuncLoad(CUfunction handle) {
   static const uint32_t any[3];
   struct function *function;
   const struct variant *variant;
-  CHECK(found(handle, &function));
+  CHECK(function_here(handle, &function));
   return code_variant(function->module->code, function->kernel, any, function->module->device, &variant);
 }

@@ -7,6 +7,12 @@
 /* Of a CUfunction, or of a CUkernel, which is loaded into the context of `place` if it is not yet there. */
 CUresult function_of(CUfunction handle, const struct stream_place *place, struct function **function);
 
+/* The same in the current context. */
+CUresult function_here(CUfunction handle, struct function **function);
+
+/* Of a block. */
+int most_threads(const struct description_kernel *described);
+
 /* Most bytes of dynamic shared memory that a launch may ask for; `fixed` are those that the kernel itself has. */
 int settings_dynamic_shared(const struct settings *settings, int fixed, CUdevice device);
 

@@ -7,7 +7,8 @@
 #include "api.h"
 
 enum handle {
-  STREAM, EVENT, MODULE, FUNCTION, LIBRARY, KERNEL, LINK, GRAPH, GRAPH_NODE, GRAPH_EXEC, USER_OBJECT, HANDLE_KINDS
+  STREAM, EVENT, MODULE, FUNCTION, LIBRARY, KERNEL, LINK, GRAPH, GRAPH_NODE, GRAPH_EXEC, USER_OBJECT, POOL, MEMORY,
+  HANDLE_KINDS
 };
 
 bool handle_add(enum handle kind, void *object); /* false: no memory */

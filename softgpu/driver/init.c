@@ -19,7 +19,11 @@ CUresult ready(void) {
   return initialised == getpid() ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED;
 }
 
-void set_inside(bool now) { inside = now; }
+bool set_inside(bool now) {
+  bool before = inside;
+  inside = now;
+  return before;
+}
 
 EXPORTED CUresult cuInit(unsigned int flags) {
   if (flags) return CUDA_ERROR_INVALID_VALUE;

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "driver.h"
+#include "notes.h"
 #include "refused.h"
 
 void complain(const char *format, ...) {
@@ -22,6 +23,8 @@ void complain(const char *format, ...) {
   line[end] = '\n';
   ssize_t written = write(STDERR_FILENO, line, end + 1);
   (void)written; /* there is nobody else to tell */
+  line[end] = 0;
+  note(line);
 }
 
 int refuse(const char *symbol, _Atomic unsigned *called) {

@@ -27,6 +27,8 @@ struct mapping *mapping_hold(struct mapping *mapping) {
   return mapping;
 }
 
+bool mapping_alone(const struct mapping *mapping) { return mapping->references == 1; }
+
 void mapping_release(struct mapping *mapping) {
   if (!mapping) return;
   void *start = mapping->start;

@@ -2,6 +2,7 @@
 #ifndef SOFTGPU_MAPPING_H
 #define SOFTGPU_MAPPING_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct mapping;
@@ -12,5 +13,6 @@ struct mapping;
 struct mapping *mapping_make(void *start, size_t size, void (*alone)(void *start));
 struct mapping *mapping_hold(struct mapping *mapping); /* NULL stays NULL, here and in `mapping_release` */
 void mapping_release(struct mapping *mapping);
+bool mapping_alone(const struct mapping *mapping); /* only the maker has a reference */
 
 #endif

@@ -1,8 +1,8 @@
 /* Memory operations of streams.
  *
- * A batch is a command. When it comes to a value that is not there yet, its operation is deferred and the value is watched:
- * no thread of the streams waits, and a host thread or another process may write it with a plain store. Writes are
- * sequentially consistent, so that what a memory barrier or a flush of remote writes would do is done anyway. */
+ * A batch is a command. When it comes to a value that is not there yet, its operation is deferred and the value is
+ * watched: no thread of the streams waits, and a host thread or another process may write it with a plain store. Writes
+ * are sequentially consistent, so that what a memory barrier or a flush of remote writes would do is done anyway. */
 #include "memop.h"
 
 #include <stdint.h>
@@ -46,7 +46,7 @@ static bool is_wide(const struct step *step) {
 static bool is_there(const struct step *step) {
   bool wide = is_wide(step);
   void *at = (void *)(uintptr_t)step->address;
-  uint64_t found = wide ? __atomic_load_n((uint64_t *)at, __ATOMIC_SEQ_CST) : __atomic_load_n((uint32_t *)at, __ATOMIC_SEQ_CST);
+  uint64_t found = wide ? *(_Atomic uint64_t *)at : *(_Atomic uint32_t *)at;
   switch (step->flags & CONDITION) {
     case CU_STREAM_WAIT_VALUE_GEQ:
       return wide ? (int64_t)(found - step->value) >= 0 : (int32_t)((uint32_t)found - (uint32_t)step->value) >= 0;
@@ -62,8 +62,8 @@ static bool do_step(const struct step *step) {
   switch (step->operation) {
     case CU_STREAM_MEM_OP_WAIT_VALUE_32:
     case CU_STREAM_MEM_OP_WAIT_VALUE_64: return is_there(step);
-    case CU_STREAM_MEM_OP_WRITE_VALUE_32: __atomic_store_n((uint32_t *)at, (uint32_t)step->value, __ATOMIC_SEQ_CST); break;
-    case CU_STREAM_MEM_OP_WRITE_VALUE_64: __atomic_store_n((uint64_t *)at, step->value, __ATOMIC_SEQ_CST); break;
+    case CU_STREAM_MEM_OP_WRITE_VALUE_32: *(_Atomic uint32_t *)at = (uint32_t)step->value; break;
+    case CU_STREAM_MEM_OP_WRITE_VALUE_64: *(_Atomic uint64_t *)at = step->value; break;
     default: break;
   }
   return true;
@@ -127,7 +127,8 @@ static CUresult check_flags(CUstreamBatchMemOpType operation, unsigned flags) {
       if (flags == CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER) return CUDA_ERROR_NOT_SUPPORTED; /* only in the first API */
       return flags ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
     case CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES: return flags ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
-    case CU_STREAM_MEM_OP_BARRIER: return flags > CU_STREAM_MEMORY_BARRIER_TYPE_GPU ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+    case CU_STREAM_MEM_OP_BARRIER:
+      return flags > CU_STREAM_MEMORY_BARRIER_TYPE_GPU ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
     default: return CUDA_ERROR_INVALID_VALUE;
   }
 }
@@ -145,7 +146,7 @@ static CUresult make_step(const CUstreamBatchMemOpParams *params, struct step *s
   if (step->address % width) return CUDA_ERROR_INVALID_VALUE;
   struct memory memory = memory_hold(step->address, width);
   step->held = memory.held;
-  return memory.whole ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+  return memory.whole && !memory.managed ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult memop_command(const CUDA_BATCH_MEM_OP_NODE_PARAMS_v2 *params, CUcontext context, unsigned long long context_id,
@@ -169,7 +170,8 @@ CUresult memop_command(const CUDA_BATCH_MEM_OP_NODE_PARAMS_v2 *params, CUcontext
   return result;
 }
 
-static CUresult submit_batch(CUstream stream, bool own, unsigned count, CUstreamBatchMemOpParams *params, unsigned flags) {
+static CUresult submit_batch(CUstream stream, bool own, unsigned count, CUstreamBatchMemOpParams *params,
+                             unsigned flags) {
   struct stream_place place;
   struct command *command;
   CUresult result;
@@ -179,19 +181,19 @@ static CUresult submit_batch(CUstream stream, bool own, unsigned count, CUstream
   return submit_now(&place, command, &result) ? result : submit(&place, false, command);
 }
 
-static CUresult submit_one(CUstream stream, bool own, CUstreamBatchMemOpType operation, CUdeviceptr address, uint64_t value,
-                           unsigned flags) {
+static CUresult submit_one(CUstream stream, bool own, CUstreamBatchMemOpType operation, CUdeviceptr address,
+                           uint64_t value, unsigned flags) {
   CUstreamBatchMemOpParams params = {
       .waitValue = {.operation = operation, .address = address, .value64 = value, .flags = flags}};
   return submit_batch(stream, own, 1, &params, 0);
 }
 
-#define OPERATION(symbol, operation, type)                                                                   \
-  EXPORTED CUresult symbol(CUstream stream, CUdeviceptr address, type value, unsigned int flags) {           \
-    return submit_one(stream, false, operation, address, value, flags);                                      \
-  }                                                                                                          \
-  EXPORTED CUresult symbol##_ptsz(CUstream stream, CUdeviceptr address, type value, unsigned int flags) {    \
-    return submit_one(stream, true, operation, address, value, flags);                                       \
+#define OPERATION(symbol, operation, type)                                                                \
+  EXPORTED CUresult symbol(CUstream stream, CUdeviceptr address, type value, unsigned int flags) {        \
+    return submit_one(stream, false, operation, address, value, flags);                                   \
+  }                                                                                                       \
+  EXPORTED CUresult symbol##_ptsz(CUstream stream, CUdeviceptr address, type value, unsigned int flags) { \
+    return submit_one(stream, true, operation, address, value, flags);                                    \
   }
 
 OPERATION(cuStreamWaitValue32_v2, CU_STREAM_MEM_OP_WAIT_VALUE_32, cuuint32_t)

@@ -6,13 +6,16 @@
 
 #include "allocations.h"
 #include "arena.h"
+#include "capture.h"
 #include "driver.h"
+#include "managed.h"
 #include "mapping.h"
+#include "pool.h"
 #include "share.h"
 #include "softgpu_engine.h"
 #include "space.h"
-#include "view.h"
 #include "strict.h"
+#include "view.h"
 
 static const unsigned HOST_FLAGS = CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED;
 static const unsigned REGISTER_FLAGS =
@@ -21,38 +24,44 @@ static const unsigned REGISTER_FLAGS =
 static CUresult here_of(struct allocation *allocation) {
   struct here here;
   CHECK(current(&here));
+  CHECK(capture_permits());
   allocation->context = here.context;
   allocation->device = here.device;
   return CUDA_SUCCESS;
 }
 
-static CUresult add(const struct allocation *allocation) {
+void memory_give_back(const struct allocation *allocation) {
+  if (allocation->block) arena_give(allocation->arena, allocation->block);
+  if (allocation->mapping) {
+    views_forget();
+    mapping_release(allocation->mapping);
+  }
+  if (allocation->kind == POOLED) pooled_end(allocation->object);
+  if (allocation->kind == MANAGED) managed_end(allocation->object);
+}
+
+CUresult memory_add(const struct allocation *allocation) {
   allocations_write();
   bool added = allocation_add(allocation);
   allocations_release();
+  if (!added) memory_give_back(allocation);
   return added ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-/* What an allocation has, once nobody can find it any more. */
-static void give_back(const struct allocation *allocation) {
-  if (allocation->block) arena_give(allocation->device, allocation->block);
-  if (!allocation->mapping) return;
-  views_forget();
-  mapping_release(allocation->mapping);
-}
-
-/* The same after the work that could still find it. */
+/* After the work that could still find it; for memory of no context that is the program's business. */
 static void let_go(const struct allocation *allocation) {
-  strict_wait(allocation->context);
-  give_back(allocation);
+  if (allocation->context) strict_wait(allocation->context);
+  memory_give_back(allocation);
 }
 
-/* Take away an allocation of some kind that begins at an address. */
-static CUresult take_away(uint64_t start, enum kind kind, CUresult otherwise) {
+/* Take away an allocation of one of some kinds (bits) that begins at an address. */
+static CUresult take_away(uint64_t start, unsigned kinds, CUresult otherwise) {
   struct allocation removed;
+  CHECK(capture_permits());
   allocations_write();
   const struct allocation *found = allocation_with(start, 1);
-  bool good = found && found->start == start && found->kind == kind && allocation_remove(start, &removed);
+  bool good = found && found->start == start && kinds >> found->kind & 1 &&
+              !(found->kind == POOLED && pooled_leaves(found->object)) && allocation_remove(start, &removed);
   allocations_release();
   if (!good) return otherwise;
   let_go(&removed);
@@ -78,13 +87,11 @@ void memory_end(CUcontext context) {
 /* Devices. */
 
 static CUresult take(struct allocation *made, uint64_t *address) {
-  CHECK(arena_take(made->device, made->size, &made->block, &made->start));
-  CUresult result = add(made);
-  if (result == CUDA_SUCCESS)
-    *address = made->start;
-  else
-    arena_give(made->device, made->block);
-  return result;
+  made->arena = arena_of(made->device);
+  CHECK(arena_take(made->arena, made->size, 1, &made->block, &made->start));
+  CHECK(memory_add(made));
+  *address = made->start;
+  return CUDA_SUCCESS;
 }
 
 EXPORTED CUresult cuMemAlloc_v2(CUdeviceptr *pointer, size_t bytes) {
@@ -98,7 +105,7 @@ EXPORTED CUresult cuMemAlloc_v2(CUdeviceptr *pointer, size_t bytes) {
 }
 
 CUresult variable_make(CUcontext context, CUdevice device, uint64_t bytes, uint32_t limits, uint64_t *address) {
-  struct allocation made = {.size = bytes, .kind = MODULE, .context = context, .device = device, .limits = limits};
+  struct allocation made = {.size = bytes, .kind = VARIABLE, .context = context, .device = device, .limits = limits};
   return take(&made, address);
 }
 
@@ -107,7 +114,7 @@ void variable_end(uint64_t address) {
   allocations_write();
   bool still = allocation_remove(address, &removed);
   allocations_release();
-  if (still) give_back(&removed);
+  if (still) memory_give_back(&removed);
 }
 
 /* Rows begin at multiples of the grain, which suits every element size that may be named. */
@@ -125,7 +132,8 @@ EXPORTED CUresult cuMemAllocPitch_v2(CUdeviceptr *pointer, size_t *pitch, size_t
 
 EXPORTED CUresult cuMemFree_v2(CUdeviceptr pointer) {
   CHECK(ready());
-  return pointer ? take_away(pointer, ON_DEVICE, CUDA_ERROR_INVALID_VALUE) : CUDA_SUCCESS;
+  static const unsigned KINDS = 1u << ON_DEVICE | 1u << POOLED | 1u << MANAGED;
+  return pointer ? take_away(pointer, KINDS, CUDA_ERROR_INVALID_VALUE) : CUDA_SUCCESS;
 }
 
 EXPORTED CUresult cuMemGetInfo_v2(size_t *unused, size_t *total) {
@@ -159,19 +167,16 @@ EXPORTED CUresult cuMemHostAlloc(void **pointer, size_t bytes, unsigned int flag
   made.start = (uint64_t)(uintptr_t)memory;
   made.mapping = mapping_make(memory, bytes, NULL);
   if (!made.mapping) return CUDA_ERROR_OUT_OF_MEMORY;
-  CUresult result = add(&made);
-  if (result == CUDA_SUCCESS)
-    *pointer = memory;
-  else
-    mapping_release(made.mapping);
-  return result;
+  CHECK(memory_add(&made));
+  *pointer = memory;
+  return CUDA_SUCCESS;
 }
 
 EXPORTED CUresult cuMemAllocHost_v2(void **pointer, size_t bytes) { return cuMemHostAlloc(pointer, bytes, 0); }
 
 EXPORTED CUresult cuMemFreeHost(void *pointer) {
   CHECK(ready());
-  return take_away((uint64_t)(uintptr_t)pointer, PINNED, CUDA_ERROR_INVALID_VALUE);
+  return take_away((uint64_t)(uintptr_t)pointer, 1u << PINNED, CUDA_ERROR_INVALID_VALUE);
 }
 
 EXPORTED CUresult cuMemHostRegister_v2(void *pointer, size_t bytes, unsigned int flags) {
@@ -189,7 +194,7 @@ EXPORTED CUresult cuMemHostRegister_v2(void *pointer, size_t bytes, unsigned int
 EXPORTED CUresult cuMemHostUnregister(void *pointer) {
   CHECK(ready());
   if (!pointer) return CUDA_ERROR_INVALID_VALUE;
-  return take_away((uint64_t)(uintptr_t)pointer, REGISTERED, CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
+  return take_away((uint64_t)(uintptr_t)pointer, 1u << REGISTERED, CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
 }
 
 /* Host memory that the driver knows, by any address in it; the lock is held after success. */

@@ -5,6 +5,13 @@
 #include "api.h"
 #include <stdint.h>
 
+struct allocation;
+
+/* Make memory known by its address; what it has is given back if that fails. */
+CUresult memory_add(const struct allocation *allocation);
+/* Give back what memory has that nobody can find any more. */
+void memory_give_back(const struct allocation *allocation);
+
 /* Give back all that a context has. */
 void memory_end(CUcontext context);
 

@@ -1,7 +1,7 @@
 /* Pages of sparse files in memory that nobody uses any more.
  *
- * A page that is given back to the machine and needed again costs several times what it costs to zero it. A sixteenth of
- * the machine's memory is therefore kept, in all files together. */
+ * A page that is given back to the machine and needed again costs several times what it costs to zero it. A sixteenth
+ * of the machine's memory is therefore kept, in all files together. */
 #include "pages.h"
 
 #include <fcntl.h>
@@ -12,7 +12,7 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-enum { PART = 16, MOST_RUNS = 64 }; /* of memory; of pages that are there in what is given back, as each is looked for */
+enum { PART = 16, MOST_RUNS = 64 }; /* of memory; of pages in what is given back, as each run is looked for */
 
 static _Atomic uint64_t kept; /* of all files */
 static uint64_t page, most;

@@ -1,4 +1,5 @@
-/* Pages of a sparse file in memory that nobody uses any more: zero, and some of them kept, as making new ones takes longer. */
+/* Pages of a sparse file in memory that nobody uses any more: zero, and some of them kept, as making new ones takes
+ * longer. */
 #ifndef SOFTGPU_PAGES_H
 #define SOFTGPU_PAGES_H
 

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -40,6 +41,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct state *state; /* of this process alone when the machine has no name */
 static struct slot *own;
 static int file = -1;
+static char identity[NAME + 32];
 
 /* Locks are on bytes that the file need not have: 0 for the whole table, 1 + n for slot n. */
 static bool file_lock(short type, off_t byte, bool wait) {
@@ -121,15 +123,28 @@ static bool claim(const char *name, const char *devices) {
   return true;
 }
 
+const char *share_name(void) { return identity; }
+
+/* The file's number tells machines of one name in different folders apart; no name of a machine begins with a dot. */
+static void identify(const char *name) {
+  struct stat found;
+  if (file < 0)
+    snprintf(identity, sizeof identity, ".%d", (int)getpid());
+  else if (!fstat(file, &found))
+    snprintf(identity, sizeof identity, "%s.%llx", name, (unsigned long long)found.st_ino);
+}
+
 bool share_begin(const char *devices) {
   const char *name = getenv("SOFTGPU_MACHINE");
   if (!name || !*name) {
     state = calloc(1, sizeof *state);
     own = state ? &state->slots[0] : NULL;
     if (state) state->start = now();
+    identify("");
     return own != NULL;
   }
   bool good = open_file(name) && claim(name, devices);
+  identify(name);
   if (file >= 0) file_lock(F_UNLCK, 0, true);
   if (!good && file >= 0) {
     close(file); /* gives all locks back */

@@ -97,24 +97,38 @@ static struct block *search(const struct space *space, uint64_t size) {
   return NULL;
 }
 
-struct block *space_take(struct space *space, uint64_t size) {
-  uint64_t grains = size / GRAIN + (size % GRAIN != 0);
+/* Make the part of a block behind its first `grains` a block of its own, which is in no list. */
+static struct block *split(struct block *block, uint64_t grains) {
+  struct block *rest = calloc(1, sizeof *rest);
+  if (!rest) return NULL;
+  *rest = (struct block){
+      .offset = block->offset + grains, .size = block->size - grains, .before = block, .behind = block->behind};
+  if (rest->behind) rest->behind->before = rest;
+  block->behind = rest;
+  block->size = grains;
+  return rest;
+}
+
+struct block *space_take(struct space *space, uint64_t size, uint64_t alignment) {
+  uint64_t grains = size / GRAIN + (size % GRAIN != 0), step = alignment > GRAIN ? alignment / GRAIN : 1;
   if (!grains) grains = 1;
-  struct block *block = find(space, grains);
-  if (!block) block = search(space, grains);
+  struct block *found = find(space, grains + step - 1);
+  if (!found) found = search(space, grains + step - 1);
+  if (!found) return NULL;
+  take_out(space, found);
+  uint64_t skipped = -found->offset & (step - 1);
+  struct block *block = skipped ? split(found, skipped) : found;
+  if (block != found) add(space, found); /* what lies before it stays free */
   if (!block) return NULL;
-  struct block *rest = NULL;
-  if (block->size > grains && !(rest = calloc(1, sizeof *rest))) return NULL;
-  take_out(space, block);
-  if (rest) {
-    *rest = (struct block){
-        .offset = block->offset + grains, .size = block->size - grains, .before = block, .behind = block->behind};
-    if (rest->behind) rest->behind->before = rest;
-    block->behind = rest;
-    block->size = grains;
-    add(space, rest);
-  }
   space->taken += block_size(block);
+  if (block->size == grains) return block;
+  struct block *rest = split(block, grains);
+  if (!rest) {
+    space_give(space, block);
+    return NULL;
+  }
+  space->taken -= block_size(rest);
+  add(space, rest);
   return block;
 }
 

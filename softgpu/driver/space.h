@@ -24,8 +24,9 @@ struct space {
 bool space_begin(struct space *space, uint64_t size); /* false: no memory */
 void space_end(struct space *space);
 
-/* A block of at least `size` bytes, or NULL: no such block is free, or no memory to note it. */
-struct block *space_take(struct space *space, uint64_t size);
+/* A block of at least `size` bytes at a multiple of `alignment`, a power of two, or NULL: no such block is free, or no memory
+ * to note it. */
+struct block *space_take(struct space *space, uint64_t size, uint64_t alignment);
 void space_give(struct space *space, struct block *block);
 uint64_t block_offset(const struct block *block);
 uint64_t block_size(const struct block *block);

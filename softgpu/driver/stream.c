@@ -17,7 +17,7 @@ struct stream {
   CUdevice device;
   struct queue *queue;
   unsigned flags;
-  int priority;
+  _Atomic int priority, policy, domain;
   unsigned long long id;
 };
 
@@ -86,6 +86,10 @@ CUresult stream_place(CUstream handle, bool own, struct stream_place *place) {
   return place->legacy ? capture_permits_legacy(place->context, false) : CUDA_SUCCESS;
 }
 
+static int nearest_priority(int priority) {
+  return priority > LOWEST ? LOWEST : priority < HIGHEST ? HIGHEST : priority;
+}
+
 EXPORTED CUresult cuStreamCreateWithPriority(CUstream *handle, unsigned int flags, int priority) {
   struct here here;
   CHECK(current(&here));
@@ -93,8 +97,7 @@ EXPORTED CUresult cuStreamCreateWithPriority(CUstream *handle, unsigned int flag
   struct stream *stream = calloc(1, sizeof *stream);
   if (!stream) return CUDA_ERROR_OUT_OF_MEMORY;
   *stream = (struct stream){.context = here.context, .context_id = here.id, .device = here.device, .flags = flags,
-                            .id = ++last_id,
-                            .priority = priority > LOWEST ? LOWEST : priority < HIGHEST ? HIGHEST : priority};
+                            .id = ++last_id, .priority = nearest_priority(priority), .policy = CU_SYNC_POLICY_AUTO};
   stream->queue = queue_make(here.context, false, !(flags & CU_STREAM_NON_BLOCKING));
   if (!stream->queue || !handle_add(STREAM, stream)) {
     if (stream->queue) queue_drop(stream->queue);
@@ -165,7 +168,8 @@ static CUresult describe(CUstream handle, struct stream *blank, const struct str
     return CUDA_SUCCESS;
   }
   CHECK(current(&here));
-  *blank = (struct stream){.context = here.context, .device = here.device, .id = handle == CU_STREAM_PER_THREAD ? 2 : 1};
+  *blank = (struct stream){.context = here.context, .device = here.device, .id = handle == CU_STREAM_PER_THREAD ? 2 : 1,
+                           .policy = CU_SYNC_POLICY_AUTO};
   *stream = blank;
   return CUDA_SUCCESS;
 }
@@ -187,6 +191,90 @@ QUESTION(cuStreamGetPriority, int, priority)
 QUESTION(cuStreamGetId, unsigned long long, id)
 QUESTION(cuStreamGetCtx, CUcontext, context)
 QUESTION(cuStreamGetDevice, CUdevice, device)
+
+/* Partitions of SMs do not exist. */
+EXPORTED CUresult cuStreamGetCtx_v2(CUstream handle, CUcontext *context, CUgreenCtx *partition) {
+  if (!partition) return CUDA_ERROR_INVALID_VALUE;
+  CHECK(cuStreamGetCtx(handle, context));
+  *partition = NULL;
+  return CUDA_SUCCESS;
+}
+
+extern __typeof(cuStreamGetCtx_v2) cuStreamGetCtx_v2_ptsz ALIAS(cuStreamGetCtx_v2);
+
+EXPORTED CUresult cuStreamGetGreenCtx(CUstream handle, CUgreenCtx *partition) {
+  CUcontext context;
+  return cuStreamGetCtx_v2(handle, &context, partition);
+}
+
+/* Attributes. Caches are not configured, and there is one domain of memory operations, so that what some of them say has
+ * no effect. */
+
+EXPORTED CUresult cuStreamGetAttribute(CUstream handle, CUstreamAttrID attribute, CUstreamAttrValue *value) {
+  struct stream blank;
+  const struct stream *stream;
+  if (!value) return CUDA_ERROR_INVALID_VALUE;
+  CHECK(describe(handle, &blank, &stream));
+  CUstreamAttrValue found = {0}; /* a window of no bytes, a map of all domains to the first */
+  switch (attribute) {
+    case CU_STREAM_ATTRIBUTE_ACCESS_POLICY_WINDOW:
+    case CU_STREAM_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP: break;
+    case CU_STREAM_ATTRIBUTE_SYNCHRONIZATION_POLICY: found.syncPolicy = (CUsynchronizationPolicy)stream->policy; break;
+    case CU_STREAM_ATTRIBUTE_PRIORITY: found.priority = stream->priority; break;
+    case CU_STREAM_ATTRIBUTE_MEM_SYNC_DOMAIN: found.memSyncDomain = (CUlaunchMemSyncDomain)stream->domain; break;
+    default: return CUDA_ERROR_INVALID_VALUE;
+  }
+  *value = found;
+  return CUDA_SUCCESS;
+}
+
+/* One attribute of a stream; of default ones none can be another than it is. */
+static CUresult set(_Atomic int *field, bool changeable, bool good, int value) {
+  if (!good) return CUDA_ERROR_INVALID_VALUE;
+  if (!changeable) return *field == value ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
+  *field = value;
+  return CUDA_SUCCESS;
+}
+
+EXPORTED CUresult cuStreamSetAttribute(CUstream handle, CUstreamAttrID attribute, const CUstreamAttrValue *value) {
+  struct stream blank;
+  const struct stream *found;
+  if (!value) return CUDA_ERROR_INVALID_VALUE;
+  CHECK(describe(handle, &blank, &found));
+  bool changeable = found != &blank;
+  struct stream *stream = changeable ? (struct stream *)handle : &blank;
+  int policy = (int)value->syncPolicy, domain = (int)value->memSyncDomain;
+  switch (attribute) {
+    case CU_STREAM_ATTRIBUTE_ACCESS_POLICY_WINDOW: /* the largest one has no bytes */
+      return value->accessPolicyWindow.num_bytes ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+    case CU_STREAM_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
+      return value->memSyncDomainMap.default_ || value->memSyncDomainMap.remote ? CUDA_ERROR_INVALID_VALUE
+                                                                                : CUDA_SUCCESS;
+    case CU_STREAM_ATTRIBUTE_SYNCHRONIZATION_POLICY:
+      return set(&stream->policy, changeable, policy >= CU_SYNC_POLICY_AUTO && policy <= CU_SYNC_POLICY_BLOCKING_SYNC,
+                 policy);
+    case CU_STREAM_ATTRIBUTE_PRIORITY:
+      return set(&stream->priority, changeable, true, nearest_priority(value->priority));
+    case CU_STREAM_ATTRIBUTE_MEM_SYNC_DOMAIN:
+      return set(&stream->domain, changeable, domain >= 0 && domain <= CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE, domain);
+    default: return CUDA_ERROR_INVALID_VALUE;
+  }
+}
+
+EXPORTED CUresult cuStreamCopyAttributes(CUstream to, CUstream from) {
+  static const CUstreamAttrID ALL[] = {CU_STREAM_ATTRIBUTE_SYNCHRONIZATION_POLICY, CU_STREAM_ATTRIBUTE_PRIORITY,
+                                       CU_STREAM_ATTRIBUTE_MEM_SYNC_DOMAIN};
+  for (size_t n = 0; n < sizeof ALL / sizeof *ALL; n++) {
+    CUstreamAttrValue value;
+    CHECK(cuStreamGetAttribute(from, ALL[n], &value));
+    CHECK(cuStreamSetAttribute(to, ALL[n], &value));
+  }
+  return CUDA_SUCCESS;
+}
+
+extern __typeof(cuStreamGetAttribute) cuStreamGetAttribute_ptsz ALIAS(cuStreamGetAttribute);
+extern __typeof(cuStreamSetAttribute) cuStreamSetAttribute_ptsz ALIAS(cuStreamSetAttribute);
+extern __typeof(cuStreamCopyAttributes) cuStreamCopyAttributes_ptsz ALIAS(cuStreamCopyAttributes);
 
 /* Functions of the program, in their turn. */
 
@@ -271,10 +359,12 @@ EXPORTED CUresult cuStreamAddCallback_ptsz(CUstream handle, CUstreamCallback cal
   return add_call(handle, true, (struct call){.callback = callback, .stream = handle, .given = given});
 }
 
-EXPORTED CUresult cuCtxSynchronize(void) {
+EXPORTED CUresult cuCtxSynchronize_v2(CUcontext handle) {
   struct here here;
-  CHECK(current(&here));
+  CHECK(context_here(handle, &here));
   CHECK(capture_permits_context(here.context));
   work_wait(here.context);
   return context_result(here.context, here.id);
 }
+
+EXPORTED CUresult cuCtxSynchronize(void) { return cuCtxSynchronize_v2(NULL); }

@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "allocations.h"
 #include "driver.h"
@@ -19,12 +20,13 @@ struct kept {
   unsigned long long state;
   struct mapping **mappings; /* references */
   size_t mapped;
+  size_t entries, holds; /* for how many there is room */
 };
 
 struct slot {
   struct slot *next;
   CUcontext context;
-  struct kept *kept;
+  struct kept *kept; /* NULL while it is being amended */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -46,67 +48,132 @@ void views_forget(void) {
   pthread_mutex_unlock(&lock);
   for (struct slot *slot = all, *next; slot; slot = next) {
     next = slot->next;
-    view_release(&slot->kept->view);
+    if (slot->kept) view_release(&slot->kept->view);
     free(slot);
   }
 }
 
 struct building {
   struct kept *kept;
+  uint64_t device;                    /* its bit in rights */
   CUcontext contexts[MOST_PEERS + 1]; /* whose memory it is */
   size_t context_count;
-  size_t entries, mappings; /* room */
   bool failed;
 };
 
 /* Whether kernels may access it, and what they may not do. */
 static bool accessible(const struct building *building, const struct allocation *allocation, uint32_t *flags) {
   *flags = allocation->limits;
-  if (allocation->kind == PINNED || allocation->kind == REGISTERED) return true;
+  if (!on_device(allocation)) return true;
+  if (allocation->rights) {
+    if (!(allocation->rights->write & building->device)) *flags |= SG_READ_ONLY;
+    return allocation->rights->read & building->device;
+  }
   for (size_t n = 0; n < building->context_count; n++)
     if (building->contexts[n] == allocation->context) return true;
   return false;
 }
 
-/* Room for one more of what a list has `count` of. */
-static bool room(void **list, size_t count, size_t *capacity, size_t size) {
-  if (count < *capacity) return true;
+/* A list with room for one more than the `count` that it has; NULL: no memory, and the list is as it was. */
+static void *room(void *list, size_t count, size_t *capacity, size_t size) {
+  if (count < *capacity) return list;
   size_t more = *capacity ? 2 * *capacity : 64;
-  void *grown = realloc(*list, more * size);
-  if (!grown) return false;
-  *list = grown;
-  *capacity = more;
-  return true;
+  void *grown = realloc(list, more * size);
+  if (grown) *capacity = more;
+  return grown;
+}
+
+/* Room for one more entry, and for what it keeps mapped. */
+static bool make_room(struct building *building) {
+  struct kept *kept = building->kept;
+  struct sg_allocation *table = room(kept->view.table, kept->view.count, &kept->entries, sizeof *table);
+  if (table) kept->view.table = table;
+  struct mapping **mappings = room(kept->mappings, kept->mapped, &kept->holds, sizeof *mappings);
+  if (mappings) kept->mappings = mappings;
+  building->failed |= !table || !mappings;
+  return !building->failed;
+}
+
+static struct sg_allocation entry(const struct allocation *allocation, uint32_t flags) {
+  return (struct sg_allocation){.start = allocation->start, .size = allocation->size, .flags = flags};
 }
 
 static void enter(const struct allocation *allocation, void *given) {
   struct building *building = given;
   struct kept *kept = building->kept;
   uint32_t flags;
-  if (building->failed || !accessible(building, allocation, &flags)) return;
-  building->failed = !room((void **)&kept->view.table, kept->view.count, &building->entries, sizeof *kept->view.table) ||
-                     !room((void **)&kept->mappings, kept->mapped, &building->mappings, sizeof *kept->mappings);
-  if (building->failed) return;
-  kept->view.table[kept->view.count++] =
-      (struct sg_allocation){.start = allocation->start, .size = allocation->size, .flags = flags};
+  if (building->failed || !accessible(building, allocation, &flags) || !make_room(building)) return;
   struct mapping *mapping = allocation->mapping;
-  if (mapping && !(kept->mapped && kept->mappings[kept->mapped - 1] == mapping))
-    kept->mappings[kept->mapped++] = mapping_hold(mapping);
+  bool again = mapping && kept->mapped && kept->mappings[kept->mapped - 1] == mapping;
+  if (mapping && !again) kept->mappings[kept->mapped++] = mapping_hold(mapping);
+  struct sg_allocation *last = again ? &kept->view.table[kept->view.count - 1] : NULL;
+  if (again && allocation->kind == MAPPED && last->start + last->size == allocation->start && last->flags == flags)
+    last->size += allocation->size; /* neighbours in one reservation are one for kernels */
+  else
+    kept->view.table[kept->view.count++] = entry(allocation, flags);
 }
 
-static struct kept *build(CUcontext context) {
-  struct building building = {.kept = calloc(1, sizeof *building.kept)};
-  if (!building.kept) return NULL;
-  building.kept->references = 1;
-  building.kept->state = allocations_state(); /* before anything is looked at: what changes meanwhile makes it old */
+/* One change in place: a few of them cost less than all anew. False: it is not that simple. */
+static bool amend(struct building *building, const struct change *change) {
+  struct kept *kept = building->kept;
+  struct sg_allocation *table = kept->view.table;
+  const struct allocation *allocation = &change->allocation;
+  size_t low = 0, high = kept->view.count;
+  if (allocation->mapping) return false;
+  while (low < high) {
+    size_t middle = (low + high) / 2;
+    if (table[middle].start < allocation->start)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  size_t behind = kept->view.count - low;
+  if (!change->added) {
+    if (!behind || table[low].start != allocation->start) return true; /* it was not accessible */
+    memmove(&table[low], &table[low + 1], (behind - 1) * sizeof *table);
+    kept->view.count--;
+    return true;
+  }
+  uint32_t flags;
+  const struct allocation *now = allocation_with(allocation->start, 1);
+  if (!now || now->id != allocation->id || !accessible(building, now, &flags)) return true;
+  if (!make_room(building)) return false;
+  table = kept->view.table;
+  memmove(&table[low + 1], &table[low], behind * sizeof *table);
+  table[low] = entry(now, flags);
+  kept->view.count++;
+  return true;
+}
+
+/* All that has changed since. */
+static bool amend_all(struct building *building, unsigned long long now) {
+  while (building->kept->state < now) {
+    const struct change *change = allocations_change(building->kept->state + 1);
+    if (!change || !amend(building, change)) return false;
+    building->kept->state++;
+  }
+  return true;
+}
+
+/* A view as things are now, made from an old one that nobody else has, or NULL. */
+static struct kept *build(CUcontext context, CUdevice device, struct kept *old) {
+  struct building building = {.kept = old, .device = 1ull << device};
+  unsigned long long now = allocations_state(); /* before anything is looked at: what changes meanwhile makes it old */
   building.context_count = context_peers(context, building.contexts);
   building.contexts[building.context_count++] = context;
   allocations_read();
-  allocations_walk(enter, &building);
+  if (!old || !amend_all(&building, now)) {
+    building.failed = false;
+    building.kept = calloc(1, sizeof *building.kept);
+    if (building.kept) {
+      *building.kept = (struct kept){.references = 1, .state = now};
+      allocations_walk(enter, &building);
+    }
+  }
   allocations_release();
-  if (!building.failed) return building.kept;
-  view_release(&building.kept->view);
-  return NULL;
+  if (old && building.kept != old) view_release(&old->view);
+  if (building.kept && building.failed) view_release(&building.kept->view);
+  return building.failed ? NULL : building.kept;
 }
 
 /* The slot of a context, if it has one. The lock is held. */
@@ -138,14 +205,19 @@ static void keep(CUcontext context, struct kept *kept) {
 }
 
 CUresult allocations_table(CUcontext context, CUdevice device, struct view **view) {
-  (void)device;
+  struct kept *kept = NULL, *old = NULL;
   pthread_mutex_lock(&lock);
   struct slot *slot = slot_of(context);
-  struct kept *kept = slot && slot->kept->state == allocations_state() ? slot->kept : NULL;
-  if (kept) kept->references++;
+  if (slot && slot->kept && slot->kept->state == allocations_state()) {
+    kept = slot->kept;
+    kept->references++;
+  } else if (slot && slot->kept && slot->kept->references == 1) {
+    old = slot->kept;
+    slot->kept = NULL;
+  }
   pthread_mutex_unlock(&lock);
   if (!kept) {
-    kept = build(context);
+    kept = build(context, device, old);
     if (!kept) return CUDA_ERROR_OUT_OF_MEMORY;
     keep(context, kept);
   }

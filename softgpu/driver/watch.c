@@ -1,5 +1,5 @@
-/* Memory that somebody waits for to change. One thread looks at all of it, ever less often: a sixteenth of the time since
- * something new came is what it adds to that, so that short waits are short and long ones cost nothing. */
+/* Memory that somebody waits for to change. One thread looks at all of it, ever less often: a sixteenth of the time
+ * since something new came is what it adds to that, so that short waits are short and long ones cost nothing. */
 #include "watch.h"
 
 #include <pthread.h>

@@ -24,6 +24,7 @@ from softgpu.engine.compiler import parsed
 from softgpu.engine.errors import EngineError
 from softgpu.engine.flatten import BUILTINS, FUNCTION_SPACING, function_numbers
 from softgpu.engine.layout import CODE_WINDOW
+from softgpu.engine.pressure import registers
 
 SYSTEM = (*BUILTINS, "malloc", "free")
 """Functions that a driver has and no module; the engine compiles those of ``BUILTINS``."""
@@ -37,7 +38,8 @@ def describe(ptx: bytes) -> dict[str, Any]:
 
 
 def describe_module(module: Module) -> dict[str, Any]:
-    """``kernels``: name, parameters (name, offset, size, align in bytes), the block's bytes, performance directives.
+    """``kernels``: name, parameters (name, offset, size, align in bytes), the block's bytes, registers as
+    :mod:`softgpu.engine.pressure` says, performance directives.
     ``variables``: name, space, size, align, ``initial`` (bytes as hexadecimal digits) and ``relocations``: at
     ``offset``, the address of ``symbol`` (a variable) or the number ``address`` (of a function) plus ``addend``, of
     which ``bytes`` bytes beginning at byte ``first`` are written. ``unresolved``: names of variables and functions that
@@ -63,6 +65,7 @@ def describe_module(module: Module) -> dict[str, Any]:
             "name": entry.name, "line": entry.line, "parameter_bytes": size,
             "parameters": [{"name": s.name, "offset": s.offset, "size": s.size, "align": s.variable.align}
                            for s in slots],
+            "registers": registers(module, entry),
             "directives": {name: list(numbers) for name, numbers in entry.directives.items()},
         })
     return {"kernels": kernels, "variables": list(variables.values()), "unresolved": _unresolved(module)}

@@ -6,6 +6,7 @@ a set of definitions of one register that reach common uses; with one definition
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ptxparse.flow import Flow
@@ -41,12 +42,12 @@ class Webs:
 
     def kills(self, index: int) -> bool:
         """Whether a definition replaces the old value for certain."""
-        return self.flow.instructions[index].predicate is None
+        return kills(self.flow, index)
 
     def _build(self, types: dict[str, str]) -> None:
         """Definitions that reach a block's entry at which the register is live are one web (by union-find)."""
         flow = self.flow
-        live = self._register_liveness()
+        live = live_registers(flow, self.reads, self.writes)
         parent: list[int] = []
 
         def find(x: int) -> int:
@@ -118,35 +119,40 @@ class Webs:
                 if root in found:
                     found[root].live_in.add(number)
 
-    def _register_liveness(self) -> list[set[str]]:
-        """Registers live at each block's entry."""
-        flow = self.flow
-        generated: list[set[str]] = []
-        killed: list[set[str]] = []
-        for block in flow.blocks:
-            gen: set[str] = set()
-            kill: set[str] = set()
-            for index in range(block.start, block.end):
-                gen.update([n for n in self.reads[index] if n not in kill])
-                if self.kills(index):
-                    kill.update(self.writes[index])
-            generated.append(gen)
-            killed.append(kill)
-        live = [set(gen) for gen in generated]
-        work = list(range(len(flow.blocks)))
-        while work:
-            number = work.pop()
-            out: set[str] = set()
-            for edge in flow.blocks[number].successors:
-                out |= live[edge.target]
-            new = generated[number] | (out - killed[number])
-            if new - live[number]:
-                live[number] |= new
-                work.extend(edge.source for edge in flow.blocks[number].predecessors)
-        return live
-
     def _liveness(self) -> None:
         self.live_in: list[set[int]] = [set() for _ in self.flow.blocks]
         for web in self.webs:
             for block in web.live_in:
                 self.live_in[block].add(web.number)
+
+
+def kills(flow: Flow, index: int) -> bool:
+    """Whether the definitions of an instruction replace old values for certain."""
+    return flow.instructions[index].predicate is None
+
+
+def live_registers(flow: Flow, reads: Sequence[Sequence[str]], writes: Sequence[Sequence[str]]) -> list[set[str]]:
+    """Registers live at each block's entry; ``reads`` and ``writes`` are those of each instruction."""
+    generated: list[set[str]] = []
+    killed: list[set[str]] = []
+    for block in flow.blocks:
+        gen: set[str] = set()
+        kill: set[str] = set()
+        for index in range(block.start, block.end):
+            gen.update([n for n in reads[index] if n not in kill])
+            if kills(flow, index):
+                kill.update(writes[index])
+        generated.append(gen)
+        killed.append(kill)
+    live = [set(gen) for gen in generated]
+    work = list(range(len(flow.blocks)))
+    while work:
+        number = work.pop()
+        out: set[str] = set()
+        for edge in flow.blocks[number].successors:
+            out |= live[edge.target]
+        new = generated[number] | (out - killed[number])
+        if new - live[number]:
+            live[number] |= new
+            work.extend(edge.source for edge in flow.blocks[number].predecessors)
+    return live

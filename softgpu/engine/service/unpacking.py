@@ -12,6 +12,8 @@ class PackedImageError(EngineError):
 
 def unpack(packed: bytes, packing: Packing, size: int) -> bytes:
     """The ``size`` bytes that ``packed`` stands for; never makes more. Raises PackedImageError."""
+    if size == 0:
+        raise PackedImageError("it announces that it is empty")
     try:
         content = _zstandard(packed, size) if packing == Packing.ZSTANDARD else _lz4(packed, size)
     except ImportError as error:
@@ -29,8 +31,6 @@ def _zstandard(packed: bytes, size: int) -> bytes:
         frame = zstandard.get_frame_parameters(packed)
         if frame.content_size not in (size, zstandard.CONTENTSIZE_UNKNOWN):
             raise PackedImageError(f"it has {frame.content_size} bytes, not the {size} that it announces")
-        if size == 0:
-            return b""
         return bytes(zstandard.ZstdDecompressor().decompress(packed, max_output_size=size, allow_extra_data=False))
     except zstandard.ZstdError as error:
         raise PackedImageError(f"no Zstandard frame: {error}") from None

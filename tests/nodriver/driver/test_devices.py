@@ -100,7 +100,7 @@ show([[cuda.cuDeviceGetAttribute(byref(number), a, 0), number.value] for a in ra
     known = [number for number, (result, _) in enumerate(shown) if result == 0]
     assert known == list(range(1, 148))
     assert shown[0][0] == shown[148][0] == INVALID_VALUE
-    assert shown[10][1] == 32 and shown[1][1] == 1024 and shown[95][1] == 1 and shown[115][1] == 0
+    assert shown[10][1] == 32 and shown[1][1] == 1024 and shown[95][1] == 1 and shown[115][1] == 1
 
 
 def test_versions() -> None:

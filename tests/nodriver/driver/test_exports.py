@@ -8,7 +8,7 @@ import pytest
 
 from tessera.driver_api import DONE, REFUSED, by_name, form_of, functions
 from tests.nodriver.driver.client import run
-from tools import driver
+from tools import driver, native
 
 FOUND, NOT_FOUND, TOO_NEW = 0, 1, 2
 LOOK_UP = """
@@ -33,6 +33,20 @@ def test_both_names_are_one_library() -> None:
     assert "[libcuda.so.1]" in shown
     needed = [line for line in shown.splitlines() if "(NEEDED)" in line]
     assert {line.split("[")[1].rstrip("]") for line in needed} <= {"libc.so.6", "ld-linux-x86-64.so.2"}
+
+
+def test_the_engine_beside_it_is_another() -> None:
+    """Both hold the run-time; a program may load both, and shows the symbols of one to the other."""
+    done = run(f"""
+engine = ctypes.CDLL({str(native.build())!r}, ctypes.RTLD_GLOBAL)
+engine.sg_set_deadlines(0, 0)
+assert cuda.cuInit(0) == 0
+context, link = c_void_p(), c_void_p()
+assert cuda.cuCtxCreate_v2(byref(context), 0, 0) == 0 and cuda.cuLinkCreate_v2(0, None, None, byref(link)) == 0
+text = b".version 8.0\\n.target sm_80\\n.address_size 64\\n"
+show(cuda.cuLinkAddData_v2(link, 1, text, c_size_t(len(text)), None, 0, None, None))
+""")
+    assert done.shown == 0, "its deadlines are its own"
 
 
 @pytest.mark.parametrize("version", [2000, 4000, 7000, 11030, 12000, 13000])

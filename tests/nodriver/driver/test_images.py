@@ -141,8 +141,7 @@ def test_containers_behind_each_other() -> None:
     (b"/", INVALID_PTX), (b"/*", INVALID_PTX), (b".version 8.0", INVALID_PTX),
     (kernel("8"), INVALID_PTX), (kernel(".0"), INVALID_PTX), (kernel("{}.{}".format(*NEWEST_VERSION)), OK),
     (kernel(f"{NEWEST_VERSION[0]}.{NEWEST_VERSION[1] + 1}"), UNSUPPORTED_VERSION),
-    (kernel("10.0"), UNSUPPORTED_VERSION),
-    (kernel(target="sm_86"), NO_BINARY), (kernel(target="sm_90a"), NO_BINARY),
+    (kernel("10.0"), UNSUPPORTED_VERSION), (kernel(target="sm_86"), NO_BINARY), (kernel(target="sm_90a"), NO_BINARY),
     (kernel(target="compute_80"), INVALID_PTX),
     (kernel(target="sm_80, debug"), OK), (kernel(target="sm_75"), OK), (kernel("8.0 .target sm_70\n//"), OK),
 ])  # fmt: skip

@@ -19,11 +19,13 @@ KINDS = ["", *native.SANITIZERS]
 SECONDS = 120
 FLEET = "A100-80G,L40S;from=A100-80G:to=L40S:bandwidth_gb_s=23:peer=true"
 SAID = {
+    "access": (r"kernel (put|get), line \d+: (st|ld).global.u32 (reads|writes) .*",),
     "clock": ("modelled clock: .*",),
     "kernels": (
         "a module cannot be loaded: .*PTX:4:11.*", r"kernel saxpy, line \d+: .* at 0x1000, outside every allocation.*",
         r"kernel saxpy, line \d+: ld.global.f32 reads 4 bytes at 0x\w+, outside .*",
         "kernel wide, .* not aligned to 8.*", "kernel stop, .*trap.*"),
+    "notes": (r"SOFTGPU_DRIVER_VERSION=v\d+ is no version as in 12040; 13000 is reported",),
 }
 """What the driver says on standard error, in lines; nothing when the program is not here."""
 

@@ -2,68 +2,42 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tessera.environment import DEVICES, MACHINE
-from tests.nodriver.driver.client import HEAD
-from tools import driver
+from tests.nodriver.driver.program import Program
 
 GIB = 1 << 30
-SECONDS = 60
-CHILD = """
+PRELUDE = """
 assert cuda.cuInit(0) == 0 or sys.exit("no machine")
 context = c_void_p()
 assert cuda.cuCtxCreate_v2(byref(context), 0, 0) == 0
 pieces = {}
-for line in sys.stdin:
-    verb, amount = line.split()
-    if verb == "take":
-        pointer = c_uint64()
-        result = cuda.cuMemAlloc_v2(byref(pointer), c_size_t(int(amount)))
-        pieces[int(amount)] = pointer
-        print(result, flush=True)
-    elif verb == "give":
-        print(cuda.cuMemFree_v2(pieces[int(amount)]), flush=True)
-    else:
-        unused, total = c_size_t(), c_size_t()
-        assert cuda.cuMemGetInfo_v2(byref(unused), byref(total)) == 0
-        print(unused.value, flush=True)
+def take(amount):
+    pieces[amount] = c_uint64()
+    return cuda.cuMemAlloc_v2(byref(pieces[amount]), c_size_t(amount))
+def give(amount):
+    return cuda.cuMemFree_v2(pieces[amount])
+def unused():
+    unused, total = c_size_t(), c_size_t()
+    assert cuda.cuMemGetInfo_v2(byref(unused), byref(total)) == 0
+    return unused.value
 """
 
 
-class Process:
-    """A program on a machine, told what to do line by line."""
-
-    def __init__(self, folder: Path, machine: str, devices: str = "T4") -> None:
-        environment = {**os.environ, DEVICES.name: devices, MACHINE.name: machine, "XDG_RUNTIME_DIR": str(folder)}
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", HEAD + CHILD, driver.LIBRARY], env=environment, text=True, stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        )
-
-    def ask(self, verb: str, amount: int = 0) -> int:
-        assert self.process.stdin and self.process.stdout
-        self.process.stdin.write(f"{verb} {amount}\n")
-        self.process.stdin.flush()
-        return int(self.process.stdout.readline())
+class Process(Program):
+    """A program that takes and gives memory."""
 
     def take(self, amount: int) -> int:
-        return self.ask("take", amount)
+        return int(self.get(f"take({amount})"))
+
+    def give(self, amount: int) -> int:
+        return int(self.get(f"give({amount})"))
 
     def unused(self) -> int:
-        return self.ask("unused")
-
-    def end(self, hard: bool = False) -> str:
-        if hard:
-            self.process.send_signal(signal.SIGKILL)
-        return self.process.communicate(timeout=SECONDS)[1]
+        return int(self.get("unused()"))
 
 
 @pytest.fixture
@@ -72,7 +46,7 @@ def machine(tmp_path: Path) -> Iterator[type[Process]]:
 
     class Here(Process):
         def __init__(self, machine: str = "one", devices: str = "T4") -> None:
-            super().__init__(tmp_path, machine, devices)
+            super().__init__(tmp_path, machine, devices, PRELUDE)
             made.append(self)
 
     yield Here
@@ -87,7 +61,7 @@ def test_one_limit_for_all(machine: type[Process]) -> None:
     assert second.take(7 * GIB) == 2
     assert second.take(6 * GIB) == 0
     assert first.take(1) == 2
-    assert first.ask("give", 10 * GIB) == 0
+    assert first.give(10 * GIB) == 0
     assert second.take(9 * GIB) == 0
     assert first.unused() == GIB
 

@@ -8,12 +8,14 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
+import lz4.block
 import pytest
+import zstandard
 
 from softgpu.engine.cache import unsealed
 from softgpu.engine.errors import CompileError, ServiceError
@@ -24,12 +26,17 @@ from softgpu.engine.service.protocol import (
     HEADER,
     MAGIC,
     MAX_PAYLOAD,
+    UNPACK_FIELDS,
     Frame,
     FrameReader,
     Kind,
+    LinkRequest,
+    Packing,
     ProtocolError,
     Request,
     Status,
+    UnpackRequest,
+    decode,
     decode_request,
     receive,
 )
@@ -219,6 +226,40 @@ def test_service_that_does_not_start(
         Client().ping()
 
 
+TEXT = b"a text that is packed " * 50
+
+
+@pytest.mark.parametrize(("packing", "pack"), [
+    (Packing.ZSTANDARD, zstandard.compress),
+    (Packing.ZSTANDARD, zstandard.ZstdCompressor(write_content_size=False).compress),
+    (Packing.LZ4, lambda text: lz4.block.compress(text, store_size=False)),
+])  # fmt: skip
+def test_images_are_unpacked(packing: Packing, pack: Callable[[bytes], bytes], home: Home) -> None:
+    image = pack(TEXT)
+    for _ in range(2):
+        assert Client().unpack(image, packing, len(TEXT)) == TEXT
+        assert len(list(home.cache.glob("*.ptx"))) == 1
+    for data, size in ((image, len(TEXT) - 1), (image, len(TEXT) + 1), (image[:-3], len(TEXT)), (b"", 5), (image, 0),
+                       (b"\xff" * 20, 100)):
+        with pytest.raises(InvalidModule, match="packed image: "):
+            Client().unpack(data, packing, size)
+
+
+def test_a_frame_that_wants_much_memory_does_not_get_it(home: Home) -> None:
+    frame = b"\x28\xb5\x2f\xfd\xe0" + (1 << 40).to_bytes(8, "little") + b"\x01\x00\x00"
+    with pytest.raises(InvalidModule, match="it has 1099511627776 bytes, not the 5 that it announces"):
+        Client().unpack(frame, Packing.ZSTANDARD, 5)
+
+
+def test_texts_are_linked(home: Home) -> None:
+    head = b".version 8.0\n.target sm_80\n"
+    one, two = head + b".visible .global .u32 a;\n", head + b".extern .global .u32 a;\n"
+    assert Client().link([one]) == one
+    assert Client().link([one, two]).count(b".u32 a;") == 1
+    with pytest.raises(InvalidModule, match="link: multiple definition of 'a'"):
+        Client().link([one, one])
+
+
 def test_engine_of_another_version_is_refused(home: Home) -> None:
     Client().ping()
     request = Request(bytes(32), b"x", bytes(home.cache), "k")
@@ -256,6 +297,19 @@ HOSTILE_REQUESTS = {
     "zero in folder": request(kernel=0, cache=3, rest=b"/\0cptx"),
     "name is not UTF-8": request(rest=b"\xff/cptx"),
 }
+def packed(**changes: object) -> bytes:
+    good: dict[str, object] = {"engine": ENGINE, "packing": 1, "cache": 2, "size": 3, "packed": 4, "rest": b"/cpack"}
+    fields = {**good, **changes}
+    return UNPACK_FIELDS.pack(*list(fields.values())[:-1]) + bytes(fields["rest"])  # type: ignore[arg-type, call-overload]
+
+
+HOSTILE_IMAGES = {
+    "empty": b"", "short": packed()[:55], "bytes missing": packed()[:-1], "bytes too many": packed() + b"x",
+    "unknown packing": packed(packing=3), "no packing": packed(packing=0), "long path": packed(cache=5000),
+    "all there is": packed(packed=(1 << 64) - 1), "sum wraps around": packed(cache=0, packed=(1 << 64) - 50),
+    "huge": packed(size=1 << 40), "relative folder": packed(rest=b"c/pack"), "no folder": packed(cache=0, packed=6),
+}  # fmt: skip
+HOSTILE_LINKS = {"empty": b"", "no texts": ENGINE, "not ended": ENGINE + b"text"}
 HOSTILE_FRAMES = {
     "text": b"GET / HTTP/1.1\r\n\r\n",
     "other version": HEADER.pack(MAGIC, 2, Kind.PING, 0),
@@ -264,6 +318,8 @@ HOSTILE_FRAMES = {
     "unknown kind": HEADER.pack(MAGIC, 1, 77, 0),
     "two at once": HEADER.pack(MAGIC, 1, Kind.PING, 0) * 2,
     **{f"request: {name}": Frame(Kind.COMPILE, payload).encode() for name, payload in HOSTILE_REQUESTS.items()},
+    **{f"image: {name}": Frame(Kind.UNPACK, payload).encode() for name, payload in HOSTILE_IMAGES.items()},
+    **{f"link: {name}": Frame(Kind.LINK, payload).encode() for name, payload in HOSTILE_LINKS.items()},
 }
 
 
@@ -300,6 +356,10 @@ def test_hostile_requests_do_not_decode(payload: bytes) -> None:
 def test_requests_and_frames_come_back_as_they_were(home: Home) -> None:
     one = Request(ENGINE, b"text", b"/folder", "kérnel", Options((2, 3, 4), True, True, 1))
     assert decode_request(one.encode()) == one
+    image = UnpackRequest(ENGINE, Packing.LZ4, 77, b"packed", b"/folder")
+    assert decode(Kind.UNPACK, image.encode()) == image
+    link = LinkRequest(ENGINE, (b"one", b"", b"two"))
+    assert decode(Kind.LINK, link.encode()) == link
     frame = Frame(Kind.COMPILE, one.encode())
     reader = FrameReader()
     data = frame.encode()

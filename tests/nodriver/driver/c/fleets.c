@@ -11,8 +11,8 @@
 enum { ROUNDS = 5000, ROOM = 600 };
 
 static const char GOOD[] =
-    "A100-80G:name=big:memory_gib=4.5:price_usd_h=1, L40S ,T4,T4;from=big:to=T4-1:bandwidth_gb_s=2e1:latency_us=10:peer=true;"
-    "from=T4-0:to=L40S:bandwidth_gb_s=.5:peer=false";
+    "A100-80G:name=big:memory_gib=4.5:price_usd_h=1, L40S ,T4,T4;"
+    "from=big:to=T4-1:bandwidth_gb_s=2e1:latency_us=10:peer=true;from=T4-0:to=L40S:bandwidth_gb_s=.5:peer=false";
 
 static uint32_t state = 1;
 
