@@ -1,7 +1,7 @@
 /* The modelled clock.
  *
- * Ends are computed from modelled times, never from when a thread woke up, so that what this machine adds does not add up:
- * an operation begins when the last one of those before it ended and the parts of devices that it takes are free. */
+ * Ends are computed from modelled times, never from when a thread woke up, so that what this machine adds does not add
+ * up: an operation begins when the last one of those before it ended and the parts of devices that it takes are free. */
 #include "clock.h"
 
 #include <errno.h>
@@ -13,8 +13,8 @@
 
 #include "driver.h"
 
-/* What is taken besides the work itself, in nanoseconds: by the thread that calls, and in the stream. Where they come from is
- * in docs/clock.md. */
+/* What is taken besides the work itself, in nanoseconds: by the thread that calls, and in the stream. Where the figures
+ * come from is in docs/clock.md. */
 static const struct {
   uint32_t call, stream;
 } COSTS[] = {
@@ -64,7 +64,8 @@ bool clock_begin(void) {
   const char *number = named ? text + sizeof modelled - 1 : text;
   double value = named && strspn(number, "0123456789.") == strlen(number) ? strtod(number, &end) : 0;
   if (!end || end == number || *end || !(value >= 1 && value <= MOST_DILATION)) {
-    complain("SOFTGPU_CLOCK=%.60s is neither off nor modelled:DILATION, with a dilation from 1 to %.0f", text, MOST_DILATION);
+    complain("SOFTGPU_CLOCK=%.60s is neither off nor modelled:DILATION, with a dilation from 1 to %.0f", text,
+             MOST_DILATION);
     return false;
   }
   dilation = value;
@@ -97,7 +98,7 @@ static void note_worst(uint64_t nanoseconds) {
   while (before < nanoseconds && !atomic_compare_exchange_weak(&worst, &before, nanoseconds)) continue;
 }
 
-/* Until a moment, less a lead in time of this machine. What it is late more than it was before is this machine's fault. */
+/* Until a moment, less a lead in time of this machine. By how much it is more late then is this machine's fault. */
 static void wait_until(struct moment *end, uint64_t lead) {
   uint64_t due = wall_of(end->time);
   sleep_until(due - lead);
@@ -180,7 +181,7 @@ __attribute__((destructor)) static void report(void) {
   if (!(dilation > 0) || begun_in != getpid()) return;
   struct clock_sums sums = share_count(0, 0);
   double part = sums.took ? (double)sums.late / (double)sums.took : 0;
-  complain("modelled clock: %s: %llu operations; the machine was late by %.2f %% of the time of its operations, here at most "
-           "by %.1f ms", part > 1.0 / VOID_PART ? "this run is void" : "kept up", (unsigned long long)operations, 100 * part,
-           (double)worst / 1e6);
+  const char *result = part > 1.0 / VOID_PART ? "this run is void" : "kept up";
+  complain("modelled clock: %s: %llu operations; the machine was late by %.2f %% of the time of its operations, here at "
+           "most by %.1f ms", result, (unsigned long long)operations, 100 * part, (double)worst / 1e6);
 }

@@ -6,7 +6,6 @@
 #include "driver.h"
 
 enum {
-  HOST = -1,       /* a place that is no device */
   SPECIAL = 16,    /* results of an SM in a clock; the same in all capabilities (CUDA C++ Programming Guide) */
   ISSUED = 128,    /* instructions of threads: four schedulers, 32 threads each */
   SHARED = 128,    /* bytes of shared memory: 32 banks of 4 */
@@ -14,12 +13,6 @@ enum {
 };
 
 static const double HOST_COPY = 10e9; /* bytes a second that a core of the host copies */
-
-/* Where memory lies; what the driver does not know belongs to the host. The lock is held. */
-static int place_of(uint64_t address) {
-  const struct allocation *found = allocation_with(address, 1);
-  return found && on_device(found) ? found->device : HOST;
-}
 
 /* Of a kernel: different bytes that it accessed, by where they lie. */
 struct traffic {
@@ -77,8 +70,8 @@ static double memory_seconds(CUdevice device, double sms, const struct traffic *
   const struct card *card = device_at(device)->card;
   double port = sms * FETCHED * card->clock * 1e3, own = card->bandwidth * 1e6;
   double seconds = larger(traffic->own / (own < port ? own : port), traffic->host / (card->host_bandwidth * 1e6));
-  for (int peer = 0; peer < device_count(); peer++)
-    if (traffic->peers[peer] > 0) seconds = larger(seconds, traffic->peers[peer] / device_connection(device, peer)->bandwidth);
+  for (int n = 0; n < device_count(); n++)
+    if (traffic->peers[n] > 0) seconds = larger(seconds, traffic->peers[n] / device_connection(device, n)->bandwidth);
   return seconds;
 }
 
@@ -96,35 +89,30 @@ void cost_kernel(CUdevice device, uint64_t blocks, const struct sg_result *resul
 
 /* Within a device each byte is read and written. */
 static double copy_rate(int to, int from) {
-  int one = to == HOST ? from : to;
-  if (one == HOST) return HOST_COPY;
+  int one = to == OF_HOST ? from : to;
+  if (one == OF_HOST) return HOST_COPY;
   if (to == from) return device_at(to)->card->bandwidth * 1e6 / 2;
-  return to == HOST || from == HOST ? device_at(one)->card->host_bandwidth * 1e6 : device_connection(from, to)->bandwidth;
+  if (to == OF_HOST || from == OF_HOST) return device_at(one)->card->host_bandwidth * 1e6;
+  return device_connection(from, to)->bandwidth;
 }
 
-void cost_copy(uint64_t target, uint64_t source, size_t bytes) {
+void cost_copy(int to, int from, size_t bytes) {
   if (!clock_on()) return;
-  allocations_read();
-  int to = place_of(target), from = place_of(source);
-  allocations_release();
   double seconds = (double)bytes / copy_rate(to, from);
   struct taken parts[2];
   size_t count = 0;
   if (to == from) {
-    parts[count++] = (struct taken){to, PART_DEVICE};
+    if (to != OF_HOST) parts[count++] = (struct taken){to, PART_DEVICE};
   } else {
-    if (to != HOST) parts[count++] = (struct taken){to, PART_IN};
-    if (from != HOST) parts[count++] = (struct taken){from, PART_OUT};
+    if (to != OF_HOST) parts[count++] = (struct taken){to, PART_IN};
+    if (from != OF_HOST) parts[count++] = (struct taken){from, PART_OUT};
   }
   if (count == 2) seconds += device_connection(from, to)->latency;
-  clock_take(parts, to == HOST && from == HOST ? 0 : count, seconds * 1e9);
+  clock_take(parts, count, seconds * 1e9);
 }
 
-void cost_fill(uint64_t target, size_t bytes) {
+void cost_fill(int where, size_t bytes) {
   if (!clock_on()) return;
-  allocations_read();
-  int place = place_of(target);
-  allocations_release();
-  double rate = place == HOST ? HOST_COPY : device_at(place)->card->bandwidth * 1e6;
-  clock_take(&(struct taken){place, PART_DEVICE}, place != HOST, (double)bytes / rate * 1e9);
+  double rate = where == OF_HOST ? HOST_COPY : device_at(where)->card->bandwidth * 1e6;
+  clock_take(&(struct taken){where, PART_DEVICE}, where != OF_HOST, (double)bytes / rate * 1e9);
 }

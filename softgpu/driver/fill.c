@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "copy.h"
-#include "cost.h"
 #include "driver.h"
 #include "mapping.h"
 
@@ -40,7 +39,7 @@ static CUresult run(const struct command *command) {
   const struct fill *fill = (const struct fill *)command;
   for (size_t y = 0; y < fill->params.height; y++)
     fill_row((uint8_t *)(uintptr_t)(fill->params.dst + y * fill->params.pitch), &fill->params, fill->row);
-  cost_fill(fill->params.dst, fill->row * fill->params.height);
+  cost_fill(fill->memory.device, fill->row * fill->params.height);
   return CUDA_SUCCESS;
 }
 

@@ -19,7 +19,7 @@ void share_give(int device, uint64_t bytes);
 /* What all living processes have taken. */
 uint64_t share_taken(int device);
 
-/* For the modelled clock: a device's multiprocessors and memory, and its engines for copies to and from other memory. */
+/* For the modelled clock: a device's multiprocessors and memory, its engines for copies to and from other memory. */
 enum part { PART_DEVICE, PART_IN, PART_OUT, PARTS };
 
 struct taken {
@@ -30,8 +30,8 @@ struct taken {
 /* When the machine began, in nanoseconds of CLOCK_MONOTONIC. */
 uint64_t share_start(void);
 
-/* Take all these parts for a time as soon as they are free, but not before `ready`, in nanoseconds since then: when that
- * begins. Who comes first is served first. */
+/* Take all these parts for a time as soon as they are free, but not before `ready`, in nanoseconds since then: when
+ * that begins. Who comes first is served first. */
 uint64_t share_occupy(const struct taken *parts, size_t count, uint64_t ready, uint64_t duration);
 
 /* How long all operations took and how late they were, in nanoseconds of this machine, with some more. */

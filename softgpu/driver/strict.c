@@ -1,8 +1,8 @@
 /* Strict mode.
  *
- * Programs that depend on more than real drivers promise may come to a standstill there: a thread frees memory, and keeps the
- * context until its work is done, which waits for what another thread would call next. They do here as well; but when nobody
- * has done anything for some seconds, a line says so, and the context's work has failed. */
+ * Programs that depend on more than real drivers promise may come to a standstill there: a thread frees memory, and keeps
+ * the context until its work is done, which waits for what another thread would call next. They do here as well; but when
+ * nobody has done anything for some seconds, a line says so, and the context's work has failed. */
 #include "strict.h"
 
 #include <pthread.h>
@@ -30,7 +30,6 @@ static bool is_kept(CUcontext context) {
   return false;
 }
 
-/* Functions of the program may not call the driver, and what waits for this thread in other ways is the program's affair. */
 static void keep(CUcontext context) {
   pthread_mutex_lock(&lock);
   while (is_kept(context) || kept_count == MOST_KEPT) pthread_cond_wait(&freed, &lock);
@@ -62,8 +61,8 @@ void strict_wait(CUcontext context) {
   }
   keep(context);
   if (!work_wait_patiently(context)) {
-    complain("strict: memory or code of a context is given back or loaded, which keeps the context until its work is done; "
-             "nothing of it has gone on for %d seconds", STUCK_SECONDS);
+    complain("strict: memory or code of a context is given back or loaded, which keeps the context until its work is "
+             "done; nothing of it has gone on for %d seconds", STUCK_SECONDS);
     context_fail(context, context_id(context), CUDA_ERROR_LAUNCH_TIMEOUT);
     work_wait(context);
   }
@@ -76,8 +75,8 @@ void strict_load(CUcontext context) {
 
 CUresult strict_room(const struct stream_place *place) {
   if (!strict || queue_room(place->queue, LONGEST_QUEUE)) return CUDA_SUCCESS;
-  complain("strict: a stream has %d operations, more than which it takes only when some are done; none was for %d seconds",
-           LONGEST_QUEUE, STUCK_SECONDS);
+  complain("strict: a stream has %d operations, more than which it takes only when some are done; none was for %d "
+           "seconds", LONGEST_QUEUE, STUCK_SECONDS);
   context_fail(place->context, place->context_id, CUDA_ERROR_LAUNCH_TIMEOUT);
   return CUDA_ERROR_LAUNCH_TIMEOUT;
 }

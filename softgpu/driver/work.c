@@ -244,8 +244,8 @@ static void *serve(void *given) {
   return NULL;
 }
 
-/* Until something is done or ready. False: not `for_ever`, and for some seconds no thread has done anything. With the modelled
- * clock everything may take long. The lock is held before and after. */
+/* Until something is done or ready. False: not `for_ever`, and for some seconds no thread has done anything. With the
+ * modelled clock everything may take long. The lock is held before and after. */
 static bool wait_for_progress(bool for_ever) {
   unsigned long long before = ended;
   struct timespec until;

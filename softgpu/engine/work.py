@@ -87,8 +87,8 @@ def work_of(counted: str) -> dict[str, int]:
 
 
 def products(mnemonic: str) -> int:
-    """A thread's share of the products of a matrix instruction, in products of f16 that take tensor cores as long: one of
-    8, 4 and 1 bits takes a half, a quarter and a sixteenth, tf32 twice and f64 16 times as long, a sparse one a half
+    """A thread's share of the products of a matrix instruction, in products of f16 that take tensor cores as long: one
+    of 8, 4 and 1 bits takes a half, a quarter and a sixteenth, tf32 twice and f64 16 times as long, a sparse one a half
     (NVIDIA A100 Tensor Core GPU Architecture, table 1 and 3)."""
     opcode, *modifiers = mnemonic.split(".")
     parsed = Mnemonic(mnemonic, opcode, tuple(modifiers))

@@ -1,4 +1,4 @@
-"""The modelled clock: what a program sees of it, by its own clock and by events, against figures derived here by hand."""
+"""The modelled clock: what a program sees of it, by its own clock and by events, against figures derived by hand."""
 
 from __future__ import annotations
 
@@ -108,8 +108,8 @@ def keeping_up(code: str, devices: str, check: Callable[[float, Any], None], dil
 
 @dataclass(frozen=True)
 class Card:
-    """By hand, from data sheets: bytes a second of memory, multiply-adds a second (half the operations that a data sheet
-    counts), bytes a second of 16 lanes of PCI Express."""
+    """From data sheets: bytes a second of memory, multiply-adds a second (half the operations that they count), bytes a
+    second of 16 lanes of PCI Express."""
 
     name: str
     memory: float
@@ -127,8 +127,8 @@ LAUNCH, LAUNCH_CALL, COPY, COPY_CALL, EVENT, EVENT_CALL, WAIT = 0.9e-6, 2.2e-6, 
 
 
 def check(found: tuple[float, float], dilation: float, work: float, call: float) -> None:
-    """The first event is recorded as soon as its call has returned; the work begins when its own call has, ends, the second
-    event is recorded, and then the program goes on. (What its call takes is hidden behind the work.)"""
+    """The first event is recorded as soon as its call has returned; the work begins when its own call has, ends, the
+    second event is recorded, and then the program goes on. (What its call takes is hidden behind the work.)"""
     begin = EVENT_CALL + call
     wall, events = found
     assert events == pytest.approx(begin + work - EVENT_CALL, rel=TOLERANCE)
@@ -136,8 +136,8 @@ def check(found: tuple[float, float], dilation: float, work: float, call: float)
 
 
 def test_times_of_kernels_and_copies_on_three_cards() -> None:
-    """4 us of each kind of work on each card; the rooflines are 2 * 4 bytes for an element of `copy`, and FMAS * loops for a
-    thread of `multiply`."""
+    """4 us of each kind of work on each card; the rooflines are 2 * 4 bytes for an element of `copy`, and FMAS * loops
+    for a thread of `multiply`."""
     seconds, blocks = 4e-6, 568
     counts = [round(card.memory * seconds / 8 / 256) * 256 for card in CARDS]
     loops = [max(1, round(card.multiply_adds * seconds / (blocks * 128 * FMAS))) for card in CARDS]
@@ -178,7 +178,8 @@ def test_operations_of_a_stream_do_not_add_up_delays() -> None:
         assert found[1] == pytest.approx(expected, rel=0.01)
         assert found[0] == pytest.approx(dilation * (EVENT_CALL + expected + EVENT + WAIT), rel=TOLERANCE)
 
-    keeping_up(f"begin(0)\nwarm(lambda: copy(256))\nshow(timed(lambda: copy({count}), {times}))", card.name, check_sum, 4000)
+    code = f"begin(0)\nwarm(lambda: copy(256))\nshow(timed(lambda: copy({count}), {times}))"
+    keeping_up(code, card.name, check_sum, 4000)
 
 
 def test_few_blocks_use_few_multiprocessors() -> None:
@@ -221,8 +222,8 @@ def test_a_run_that_cannot_keep_up_is_void() -> None:
     blocks, loops, card = 568, 256, CARDS[1]
     done = run(PROGRAM + f"begin(0)\nwarm(lambda: copy(256))\nwarm(lambda: multiply(1, 1))\n"
                          f"show(timed(lambda: multiply({blocks}, {loops})))", card.name, **{CLOCK.name: "modelled:100"})
-    assert re.search(r"softgpu: modelled clock: this run is void: 5 operations; .*, here at most by \d\d+\.\d ms\n",
-                     done.errors), done.errors
+    void = r"softgpu: modelled clock: this run is void: 5 operations; .*, here at most by \d\d+\.\d ms\n"
+    assert re.fullmatch(void, done.errors), done.errors
     work = LAUNCH_CALL + LAUNCH + blocks * 128 * loops * FMAS / card.multiply_adds
     assert done.shown[1] == pytest.approx(work, rel=2 * TOLERANCE), "events tell the modelled time all the same"
     assert done.shown[0] > 2 * 100 * work
@@ -238,7 +239,7 @@ for line in sys.stdin:
 
 
 def take_turns(folder: Path, dilation: float, times: int) -> tuple[list[float], bool]:
-    """Seconds of modelled time that two processes took for some kernels each, at the same time; false if the run is void."""
+    """Seconds of modelled time that two processes took for some kernels each, at once; false if the run is void."""
     environment = {**os.environ, DEVICES.name: CARDS[2].name, MACHINE.name: f"turns{dilation}",
                    CLOCK.name: f"modelled:{dilation}", "XDG_RUNTIME_DIR": str(folder)}
     pair = [subprocess.Popen([sys.executable, "-c", HEAD + CHILD, driver.LIBRARY], env=environment, text=True,
@@ -268,13 +269,15 @@ def test_two_processes_that_share_a_device_take_turns(tmp_path: Path) -> None:
     pytest.fail(f"{found} seconds, not about {2 * times} times {one}; in time: {good}")
 
 
-@pytest.mark.parametrize("text", ["modelled", "modelled:", "modelled:0", "modelled:0.5", "modelled:1e3", "modelled:-2", "on",
-                                  "modelled:nan", "modelled:2x", "modelled:10000000", "modelled:1.2.3"])
+@pytest.mark.parametrize("text", [
+    "modelled", "modelled:", "modelled:0", "modelled:0.5", "modelled:1e3", "modelled:-2", "on", "modelled:nan",
+    "modelled:2x", "modelled:10000000", "modelled:1.2.3",
+])
 def test_texts_that_are_no_clock(text: str) -> None:
     done = run("show(cuda.cuInit(0))", **{CLOCK.name: text})
     assert done.shown != 0
-    assert done.errors == (f"softgpu: SOFTGPU_CLOCK={text} is neither off nor modelled:DILATION, with a dilation from 1 to "
-                           "1000000\n")
+    assert done.errors == (f"softgpu: SOFTGPU_CLOCK={text} is neither off nor modelled:DILATION, with a dilation from "
+                           "1 to 1000000\n")
 
 
 @pytest.mark.parametrize("text", ["off", ""])

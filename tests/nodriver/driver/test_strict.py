@@ -1,5 +1,5 @@
-"""Strict mode: what comes to a standstill with real drivers ends here, with a line that says why. ``c/strict.c`` has what
-only takes longer."""
+"""Strict mode: what comes to a standstill with real drivers ends here, with a line that says why. ``c/strict.c`` has
+what only takes longer."""
 
 from __future__ import annotations
 
@@ -43,15 +43,15 @@ show([found.index(702), cuda.cuCtxSynchronize()])
 def test_a_free_that_waits_for_what_it_keeps_from_happening() -> None:
     done = run(FREE)
     assert done.shown == [0, 702]
-    assert done.errors == ("softgpu: strict: memory or code of a context is given back or loaded, which keeps the context "
-                           "until its work is done; nothing of it has gone on for 5 seconds\n")
+    assert done.errors == ("softgpu: strict: memory or code of a context is given back or loaded, which keeps the "
+                           "context until its work is done; nothing of it has gone on for 5 seconds\n")
 
 
 def test_a_queue_that_is_full_for_good() -> None:
     done = run(FULL)
     assert done.shown == [1023, 702], "with the operation that waits there are 1024"
-    assert done.errors == ("softgpu: strict: a stream has 1024 operations, more than which it takes only when some are done; "
-                           "none was for 5 seconds\n")
+    assert done.errors == ("softgpu: strict: a stream has 1024 operations, more than which it takes only when some are "
+                           "done; none was for 5 seconds\n")
 
 
 def test_programs_that_rely_on_more_go_on_without_it() -> None:
