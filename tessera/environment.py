@@ -43,7 +43,7 @@ DEVICES = EnvironmentVariable(
 DRIVER_VERSION = EnvironmentVariable(
     "SOFTGPU_DRIVER_VERSION",
     "that of its headers, 13000",
-    "The version of CUDA that the software driver reports, as in 12040 for 12.4.",
+    "The version of CUDA that the software driver has, as in 12040 for 12.4; newer functions are not found.",
 )
 
 MACHINE = EnvironmentVariable(
@@ -79,7 +79,7 @@ DECREE = EnvironmentVariable(
 INSTRUMENT = EnvironmentVariable(
     "SOFTGPU_INSTRUMENT",
     "no instrument",
-    "File that says what the software driver is to record, to fail and to delay.",
+    "File that says what the software driver logs and what goes wrong in it: see [instrument.md](instrument.md).",
 )
 
 VARIABLES: tuple[EnvironmentVariable, ...] = (

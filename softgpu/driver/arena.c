@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "driver.h"
+#include "instrument.h"
 #include "mapping.h"
 #include "memfile.h"
 #include "pages.h"
@@ -20,6 +21,7 @@
 #include "space.h"
 
 enum { SPREAD = 2 }; /* addresses for each byte of a device, so that there is room however its memory is divided */
+enum { MOST_KEPT = 64 };
 
 struct arena {
   pthread_mutex_t lock;
@@ -28,6 +30,8 @@ struct arena {
   uint64_t size;
   struct pages pages; /* without addresses until the first block is taken */
   struct mapping *mapping; /* NULL: it is never unmapped */
+  struct block *kept[MOST_KEPT]; /* given back last, if the instrument wants their addresses to come back at once */
+  unsigned kept_count;
 };
 
 static struct arena arenas[MOST_DEVICES];
@@ -94,11 +98,33 @@ uint64_t arena_offset(const struct arena *arena, uint64_t address) {
   return address - (uint64_t)(uintptr_t)arena->pages.base;
 }
 
+/* Only so many of the kept blocks stay, those that were given back last. The lock is held. */
+static void keep_only(struct arena *arena, unsigned most) {
+  unsigned rest = arena->kept_count > most ? arena->kept_count - most : 0;
+  for (unsigned n = 0; n < rest; n++) space_give(&arena->space, arena->kept[n]);
+  memmove(arena->kept, arena->kept + rest, (arena->kept_count - rest) * sizeof *arena->kept);
+  arena->kept_count -= rest;
+}
+
+/* The lock is held. */
+static struct block *take(struct arena *arena, uint64_t size, uint64_t alignment) {
+  for (unsigned n = arena->kept_count; n--;) {
+    struct block *block = arena->kept[n];
+    if (block_size(block) != size || block_offset(block) % alignment) continue;
+    memmove(arena->kept + n, arena->kept + n + 1, (--arena->kept_count - n) * sizeof *arena->kept);
+    return block;
+  }
+  struct block *block = space_take(&arena->space, size, alignment);
+  if (block || !arena->kept_count) return block;
+  keep_only(arena, 0);
+  return space_take(&arena->space, size, alignment);
+}
+
 CUresult arena_take(struct arena *arena, uint64_t bytes, uint64_t alignment, struct block **block, uint64_t *address) {
   uint64_t size = device_at(arena->device)->memory, rounded = (bytes + GRAIN - 1) / GRAIN * GRAIN;
   if (bytes > size || !share_take(arena->device, rounded, size)) return CUDA_ERROR_OUT_OF_MEMORY;
   pthread_mutex_lock(&arena->lock);
-  *block = arena->pages.base || begin(arena, size, "device") ? space_take(&arena->space, rounded, alignment) : NULL;
+  *block = arena->pages.base || begin(arena, size, "device") ? take(arena, rounded, alignment) : NULL;
   pthread_mutex_unlock(&arena->lock);
   if (!*block) {
     share_give(arena->device, rounded);
@@ -113,7 +139,12 @@ void arena_give(struct arena *arena, struct block *block) {
   uint64_t size = block_size(block);
   pages_give(&arena->pages, block_offset(block), size);
   pthread_mutex_lock(&arena->lock);
-  space_give(&arena->space, block);
+  if (instrument_reuses()) {
+    keep_only(arena, MOST_KEPT - 1);
+    arena->kept[arena->kept_count++] = block;
+  } else {
+    space_give(&arena->space, block);
+  }
   pthread_mutex_unlock(&arena->lock);
   share_give(arena->device, size);
 }

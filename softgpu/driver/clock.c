@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "driver.h"
+#include "instrument.h"
 
 /* What is taken besides the work itself, in nanoseconds: by the thread that calls, and in the stream. Where the figures
  * come from is in docs/clock.md. */
@@ -177,11 +178,13 @@ void clock_settle(void) {
 uint64_t clock_stamp(void) { return dilation > 0 ? own.at.time : wall(); }
 
 /* When the process ends. */
-__attribute__((destructor)) static void report(void) {
+__attribute__((destructor)) static void end(void) {
   if (!(dilation > 0) || begun_in != getpid()) return;
   struct clock_sums sums = share_count(0, 0);
   double part = sums.took ? (double)sums.late / (double)sums.took : 0;
-  const char *result = part > 1.0 / VOID_PART ? "this run is void" : "kept up";
+  struct clock_report report = {part <= 1.0 / VOID_PART, operations, sums.took, sums.late};
   complain("modelled clock: %s: %llu operations; the machine was late by %.2f %% of the time of its operations, here at "
-           "most by %.1f ms", result, (unsigned long long)operations, 100 * part, (double)worst / 1e6);
+           "most by %.1f ms", report.kept_up ? "kept up" : "this run is void", (unsigned long long)operations, 100 * part,
+           (double)worst / 1e6);
+  instrument_clock(&report);
 }

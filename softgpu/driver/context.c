@@ -6,7 +6,9 @@
 #include <stdlib.h>
 
 #include "allocations.h"
+#include "array.h"
 #include "driver.h"
+#include "freed.h"
 #include "memory.h"
 #include "module.h"
 #include "stream.h"
@@ -41,6 +43,7 @@ static const size_t LIMITS[CU_LIMIT_MAX] = {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* all that follows, and all fields */
 static struct context *living;
 static unsigned long long last_id;
+static struct freed freed = FREED;
 static struct {
   struct context *context;
   unsigned retained, flags;
@@ -54,7 +57,7 @@ static pthread_key_t stack_key;
 static pthread_once_t stack_once = PTHREAD_ONCE_INIT;
 
 static void let_go(struct context *context) {
-  if (!--context->users) free(context);
+  if (!--context->users) object_free(&freed, context);
 }
 
 /* A thread ends: it holds no context any more. The thread's own variable is gone by now. */
@@ -100,6 +103,14 @@ static bool is_alive(CUcontext handle) {
   for (struct context *context = living; context; context = context->next)
     if ((CUcontext)context == handle) return true;
   return false;
+}
+
+unsigned context_count(void) {
+  unsigned count = 0;
+  pthread_mutex_lock(&lock);
+  for (struct context *context = living; context; context = context->next) count++;
+  pthread_mutex_unlock(&lock);
+  return count;
 }
 
 /* The living context of a handle, the current one for NULL. The lock is held. */
@@ -162,11 +173,19 @@ CUresult context_result(CUcontext handle, unsigned long long id) {
   return result;
 }
 
+CUresult context_check(CUcontext handle, unsigned long long id) {
+  pthread_mutex_lock(&lock);
+  struct context *context = numbered(handle, id);
+  CUresult result = context ? context->failed : CUDA_ERROR_CONTEXT_IS_DESTROYED;
+  pthread_mutex_unlock(&lock);
+  return result;
+}
+
 static struct context *create(CUdevice device, unsigned flags, bool primary) {
-  struct context *context = calloc(1, sizeof *context);
+  struct context *context = object_make(&freed, sizeof *context);
   struct queue *legacy = context ? queue_make((CUcontext)context, true, true) : NULL;
   if (!legacy) {
-    free(context);
+    object_free(&freed, context);
     return NULL;
   }
   *context = (struct context){.next = living, .id = ++last_id, .device = device, .flags = flags, .users = 1,
@@ -207,6 +226,7 @@ static void finish(struct context *context) {
   work_wait((CUcontext)context);
   streams_end((CUcontext)context);
   events_end((CUcontext)context);
+  arrays_end((CUcontext)context);
   modules_end((CUcontext)context);
   memory_end((CUcontext)context);
   queue_drop(context->legacy);

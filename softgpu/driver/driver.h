@@ -40,6 +40,8 @@ uint32_t device_rounding(CUdevice ordinal); /* of approximate functions and tens
 
 /* init.c */
 CUresult ready(void); /* CUDA_SUCCESS once cuInit has succeeded in this process */
+int driver_version(void);
+const char *result_name(CUresult result); /* NULL for a number that is none */
 /* The calling thread begins or ends a function of the program, which may not call the driver; what it was before. */
 bool set_inside(bool now);
 
@@ -58,6 +60,9 @@ CUresult context_here(CUcontext context, struct here *here); /* the same for any
 void context_fail(CUcontext context, unsigned long long id, CUresult result);
 unsigned long long context_id(CUcontext context);
 CUresult context_result(CUcontext context, unsigned long long id); /* success for one that is no more */
+CUresult context_check(CUcontext context, unsigned long long id);  /* CUDA_ERROR_CONTEXT_IS_DESTROYED for that */
+
+unsigned context_count(void); /* living ones */
 
 /* context.c: the contexts whose memory one has been given access to. */
 enum { MOST_PEERS = 64 };

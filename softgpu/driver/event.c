@@ -6,6 +6,7 @@
 #include "clock.h"
 #include "command.h"
 #include "driver.h"
+#include "freed.h"
 #include "handles.h"
 #include "shared_event.h"
 
@@ -31,6 +32,7 @@ struct event {
   struct capture_point *point; /* it was recorded in a captured stream after that */
 };
 
+static struct freed freed = FREED;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* `recorded`, `stamp` and `point` of all */
 
 static void let_go(struct stamp *stamp) {
@@ -61,12 +63,12 @@ static void end(void *given) {
   capture_point_release(event->point);
   if (event->foreign) queue_drop(event->foreign);
   shared_event_release(event->shared);
-  free(event);
+  object_free(&freed, event);
 }
 
 /* The reference to `shared` is taken. */
 static CUresult make(const struct here *here, unsigned flags, struct shared_event *shared, CUevent *handle) {
-  struct event *event = calloc(1, sizeof *event);
+  struct event *event = object_make(&freed, sizeof *event);
   if (!event) {
     shared_event_release(shared);
     return CUDA_ERROR_OUT_OF_MEMORY;

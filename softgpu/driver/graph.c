@@ -6,8 +6,10 @@
 #include <string.h>
 
 #include "driver.h"
+#include "freed.h"
 #include "handles.h"
 
+static struct freed freed = FREED, freed_nodes = FREED;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* all graphs, and what follows */
 static unsigned long long last_graph, last_node, last_mark;
 
@@ -99,21 +101,21 @@ void node_end(struct node *node) {
   if (node->child) graph_end(node->child);
   free(node->before.at);
   free(node->after.at);
-  free(node);
+  object_free(&freed_nodes, node);
 }
 
 /* A node that has no edges yet. What it is to have stays the caller's. */
 static struct node *add(struct graph *graph, CUgraphNodeType type) {
-  struct node *node = calloc(1, sizeof *node);
+  struct node *node = object_make(&freed_nodes, sizeof *node);
   if (!node) return NULL;
   *node = (struct node){.graph = graph, .id = ++last_node, .type = type};
   if (!nodes_add(&graph->nodes, node)) {
-    free(node);
+    object_free(&freed_nodes, node);
     return NULL;
   }
   if (graph->hidden || handle_add(GRAPH_NODE, node)) return node;
   graph->nodes.count--;
-  free(node);
+  object_free(&freed_nodes, node);
   return NULL;
 }
 
@@ -142,10 +144,10 @@ void graph_remove(struct node *node) {
 }
 
 struct graph *graph_make(void) {
-  struct graph *graph = calloc(1, sizeof *graph);
+  struct graph *graph = object_make(&freed, sizeof *graph);
   if (graph) graph->id = ++last_graph;
   if (graph && handle_add(GRAPH, graph)) return graph;
-  free(graph);
+  object_free(&freed, graph);
   return NULL;
 }
 
@@ -174,10 +176,11 @@ static bool clone_nodes(const struct graph *from, struct graph *to) {
 }
 
 struct graph *graph_clone(const struct graph *from, bool hidden) {
-  struct graph *graph = hidden ? calloc(1, sizeof *graph) : graph_make();
+  struct graph *graph = hidden ? object_make(&freed, sizeof *graph) : graph_make();
   if (!graph) return NULL;
   graph->hidden = hidden;
   graph->origin = from->id;
+  graph->memory = from->memory;
   if (clone_nodes(from, graph)) return graph;
   graph_hide(graph);
   graph_end(graph);
@@ -196,7 +199,7 @@ void graph_end(struct graph *graph) {
   for (size_t n = 0; n < graph->nodes.count; n++) node_end(graph->nodes.at[n]);
   user_references_end(graph->objects);
   free(graph->nodes.at);
-  free(graph);
+  object_free(&freed, graph);
 }
 
 /* Whether captures write into it, or into a graph in it. */
@@ -235,6 +238,7 @@ EXPORTED CUresult cuGraphClone(CUgraph *handle, CUgraph original) {
   if (!handle) return CUDA_ERROR_INVALID_VALUE;
   graphs_lock();
   CUresult result = graph_of(original, &graph);
+  if (result == CUDA_SUCCESS && graph->memory) result = CUDA_ERROR_NOT_SUPPORTED;
   if (result == CUDA_SUCCESS && !(clone = graph_clone(graph, false))) result = CUDA_ERROR_OUT_OF_MEMORY;
   graphs_unlock();
   if (clone) *handle = (CUgraph)clone;
@@ -264,6 +268,7 @@ EXPORTED CUresult cuGraphDestroyNode(CUgraphNode handle) {
   CUresult result = node_of(handle, &node);
   if (result == CUDA_SUCCESS && (node->graph->captures || (node->child && is_written(node->child))))
     result = CUDA_ERROR_INVALID_VALUE;
+  if (result == CUDA_SUCCESS && node->graph->memory) result = CUDA_ERROR_NOT_SUPPORTED;
   if (result == CUDA_SUCCESS) graph_remove(node);
   graphs_unlock();
   if (result == CUDA_SUCCESS) node_end(node);

@@ -6,8 +6,12 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#define HANDLE_NAME(kind, name) [kind] = name,
+const char *const handle_names[HANDLE_KINDS] = {HANDLES(HANDLE_NAME)};
+
 static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
 static void *trees[HANDLE_KINDS];
+static size_t counts[HANDLE_KINDS];
 
 static int compare(const void *left, const void *right) {
   uintptr_t a = (uintptr_t)left, b = (uintptr_t)right;
@@ -17,6 +21,7 @@ static int compare(const void *left, const void *right) {
 bool handle_add(enum handle kind, void *object) {
   pthread_rwlock_wrlock(&lock);
   bool added = tsearch(object, &trees[kind], compare);
+  counts[kind] += added;
   pthread_rwlock_unlock(&lock);
   return added;
 }
@@ -28,9 +33,19 @@ bool handle_is(enum handle kind, const void *object, bool remove) {
   else
     pthread_rwlock_rdlock(&lock);
   bool found = tfind(object, &trees[kind], compare);
-  if (found && remove) tdelete(object, &trees[kind], compare);
+  if (found && remove) {
+    tdelete(object, &trees[kind], compare);
+    counts[kind]--;
+  }
   pthread_rwlock_unlock(&lock);
   return found;
+}
+
+size_t handle_count(enum handle kind) {
+  pthread_rwlock_rdlock(&lock);
+  size_t count = counts[kind];
+  pthread_rwlock_unlock(&lock);
+  return count;
 }
 
 struct search {

@@ -3,13 +3,32 @@
 #define SOFTGPU_HANDLES_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "api.h"
 
-enum handle {
-  STREAM, EVENT, MODULE, FUNCTION, LIBRARY, KERNEL, LINK, GRAPH, GRAPH_NODE, GRAPH_EXEC, USER_OBJECT, POOL, MEMORY,
-  HANDLE_KINDS
-};
+/* Each kind, and what more than one of them is called; NULL for what programs cannot give back. */
+#define HANDLES(KIND)         \
+  KIND(STREAM, "streams")     \
+  KIND(EVENT, "events")       \
+  KIND(MODULE, "modules")     \
+  KIND(FUNCTION, NULL)        \
+  KIND(LIBRARY, "libraries")  \
+  KIND(KERNEL, NULL)          \
+  KIND(LINK, "links")         \
+  KIND(GRAPH, "graphs")       \
+  KIND(GRAPH_NODE, NULL)      \
+  KIND(GRAPH_EXEC, "executable graphs") \
+  KIND(USER_OBJECT, "user objects")     \
+  KIND(POOL, "memory pools")  \
+  KIND(MEMORY, "handles of memory") \
+  KIND(ARRAY, "arrays")
+
+#define HANDLE_KIND(kind, name) kind,
+enum handle { HANDLES(HANDLE_KIND) HANDLE_KINDS };
+extern const char *const handle_names[HANDLE_KINDS];
+
+size_t handle_count(enum handle kind); /* living ones */
 
 bool handle_add(enum handle kind, void *object); /* false: no memory */
 /* With `remove` exactly one of those who ask at the same time gets true. */

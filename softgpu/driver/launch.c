@@ -11,6 +11,7 @@
 #include "cost.h"
 #include "driver.h"
 #include "function.h"
+#include "instrument.h"
 #include "occupancy.h"
 #include "strict.h"
 #include "view.h"
@@ -26,7 +27,10 @@ static pthread_once_t pool_once = PTHREAD_ONCE_INIT;
 
 static void make_pool(void) { pool = sg_pool_create(0); }
 
-uint32_t launch_flags(void) { return clock_on() ? SG_COUNTS | SG_LOGS : 0; }
+uint32_t launch_flags(void) {
+  if (clock_on()) return SG_COUNTS | SG_LOGS;
+  return instrument_wants_accesses() ? SG_LOGS : 0;
+}
 
 struct launch {
   struct command command;
@@ -98,6 +102,13 @@ static CUresult run_in(const struct launch *launch, const struct view *view) {
   }
   if (result.status != SG_OK) complain("%s", result.message);
   cost_kernel(launch->module->device, (uint64_t)launch->grid[0] * launch->grid[1] * launch->grid[2], &result);
+  if (instrument_wants_accesses())
+    instrument_launch(&(struct launched){.kernel = launch->function->kernel->described->name,
+                                         .device = launch->module->device,
+                                         .grid = launch->grid,
+                                         .block = launch->block,
+                                         .shared = launch->dynamic_shared},
+                      &result);
   CUresult found = outcome(kernel, &result);
   sg_result_free(&result);
   if (globals != few) free(globals);

@@ -7,10 +7,13 @@
 #include <string.h>
 
 #include "driver.h"
+#include "freed.h"
 #include "function.h"
 #include "handles.h"
 #include "image.h"
 #include "strict.h"
+
+static struct freed freed = FREED;
 
 struct library;
 
@@ -45,7 +48,7 @@ static void destroy(struct library *library) {
   }
   pthread_mutex_destroy(&library->lock);
   free(library->kernels);
-  free(library);
+  object_free(&freed, library);
 }
 
 /* Code of a text, which may be that of another device too. */
@@ -107,7 +110,7 @@ static CUresult load(CUlibrary *handle, const void *image, const char *path, uns
   struct jit jit;
   CHECK(jit_read(count, options, values, &jit));
   double start = milliseconds_now();
-  struct library *library = calloc(1, sizeof *library);
+  struct library *library = object_make(&freed, sizeof *library);
   if (!library) return CUDA_ERROR_OUT_OF_MEMORY;
   pthread_mutex_init(&library->lock, NULL);
   CUresult result = fill(library, image, path, &jit);

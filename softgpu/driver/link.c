@@ -8,6 +8,7 @@
 #include "description.h"
 #include "driver.h"
 #include "files.h"
+#include "freed.h"
 #include "handles.h"
 #include "image.h"
 #include "jit.h"
@@ -24,6 +25,7 @@ struct link {
   size_t image_bytes;
 };
 
+static struct freed freed = FREED;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static void release(struct link *link) {
@@ -34,7 +36,7 @@ static void release(struct link *link) {
   pthread_mutex_destroy(&link->turn);
   free(link->texts);
   free(link->image);
-  free(link);
+  object_free(&freed, link);
 }
 
 /* A link with a reference; NULL: it is none. `remove`: it is none from now on, and has one reference less. */
@@ -66,10 +68,10 @@ EXPORTED CUresult cuLinkCreate_v2(unsigned int count, CUjit_option *options, voi
   if (!state) return CUDA_ERROR_INVALID_VALUE;
   CHECK(jit_read(count, options, values, &jit));
   if (has(CU_JIT_FALLBACK_STRATEGY, count, options)) return CUDA_ERROR_INVALID_VALUE;
-  struct link *link = calloc(1, sizeof *link);
+  struct link *link = object_make(&freed, sizeof *link);
   if (link) *link = (struct link){.context = here.context, .device = here.device, .references = 1, .jit = jit};
   if (!link || pthread_mutex_init(&link->turn, NULL) || !handle_add(LINK, link)) {
-    free(link);
+    object_free(&freed, link);
     return CUDA_ERROR_OUT_OF_MEMORY;
   }
   jit_finish(&link->jit, 0);

@@ -5,10 +5,13 @@
 #include <string.h>
 
 #include "driver.h"
+#include "freed.h"
 #include "handles.h"
 #include "image.h"
 #include "memory.h"
 #include "strict.h"
+
+static struct freed freed = FREED;
 
 /* The address of each variable, in zeroed memory. */
 static CUresult place_variables(struct module *module) {
@@ -60,11 +63,11 @@ void module_release(struct module *module) {
   code_release(module->code);
   free(module->functions);
   free(module->variables);
-  free(module);
+  object_free(&freed, module);
 }
 
 CUresult module_make(const struct stream_place *place, struct code *code, bool of_library, struct module **made) {
-  struct module *module = calloc(1, sizeof *module);
+  struct module *module = object_make(&freed, sizeof *module);
   if (!module) return CUDA_ERROR_OUT_OF_MEMORY;
   *module = (struct module){place->context, place->context_id, place->device, of_library, 1, code_hold(code), NULL, NULL};
   CUresult result = place_variables(module);

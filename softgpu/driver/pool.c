@@ -8,14 +8,16 @@
 
 #include "arena.h"
 #include "driver.h"
+#include "freed.h"
 #include "handles.h"
 #include "mapping.h"
 
+static struct freed freed = FREED;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct pool *defaults[MOST_DEVICES], *currents[MOST_DEVICES]; /* NULL: the default one */
 
 struct pool *pool_begin(CUdevice device, CUmemAllocationHandleType types) {
-  struct pool *pool = calloc(1, sizeof *pool);
+  struct pool *pool = object_make(&freed, sizeof *pool);
   if (!pool) return NULL;
   *pool = (struct pool){.device = device, .types = types, .size = device_at(device)->memory, .reuse = {1, 1, 1},
                         .references = 1, .rights = {1ull << device, 1ull << device}};
@@ -44,7 +46,7 @@ void pool_release(struct pool *pool) {
   if (!last) return;
   if (pool->arena && arena_mapping(pool->arena)) arena_end(pool->arena);
   mapping_release(pool->imported);
-  free(pool);
+  object_free(&freed, pool);
 }
 
 CUresult pool_with(CUmemoryPool handle, struct pool **pool) {
@@ -64,7 +66,7 @@ static struct pool *default_of(CUdevice device) {
   pool->arena = arena_of(device);
   pool->standard = true;
   if (!handle_add(POOL, pool)) {
-    free(pool);
+    object_free(&freed, pool);
     return NULL;
   }
   return defaults[device] = pool;

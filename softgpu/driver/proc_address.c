@@ -6,7 +6,7 @@
 #include "driver.h"
 
 /* Of the forms not newer than `version` the newest; its twin if `per_thread` and there is one. NULL when there is none;
-   `known` says whether any version has the name. */
+   `known` says whether the driver has any form. Those newer than the version that it reports it has not. */
 static function_t form_of(const char *name, int version, bool per_thread, bool *known) {
   unsigned low = 0, high = form_count;
   while (low < high) {
@@ -17,9 +17,11 @@ static function_t form_of(const char *name, int version, bool per_thread, bool *
       high = middle;
   }
   const struct form *found = NULL;
+  int newest = driver_version();
+  if (version > newest) version = newest;
   *known = false;
   for (; low < form_count && !strcmp(forms[low].name, name); low++) {
-    *known = true;
+    *known |= forms[low].since <= newest;
     if (forms[low].since <= version) found = &forms[low];
   }
   if (!found) return NULL;

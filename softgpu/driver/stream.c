@@ -6,6 +6,7 @@
 
 #include "capture.h"
 #include "driver.h"
+#include "freed.h"
 #include "handles.h"
 #include "strict.h"
 
@@ -21,6 +22,7 @@ struct stream {
   unsigned long long id;
 };
 
+static struct freed freed = FREED;
 static _Atomic unsigned long long last_id = 2; /* the first two are those of the default streams */
 
 /* The default streams of threads, each thread's own: one for every context that it has used it in. */
@@ -94,14 +96,14 @@ EXPORTED CUresult cuStreamCreateWithPriority(CUstream *handle, unsigned int flag
   struct here here;
   CHECK(current(&here));
   if (!handle || flags & ~CU_STREAM_NON_BLOCKING) return CUDA_ERROR_INVALID_VALUE;
-  struct stream *stream = calloc(1, sizeof *stream);
+  struct stream *stream = object_make(&freed, sizeof *stream);
   if (!stream) return CUDA_ERROR_OUT_OF_MEMORY;
   *stream = (struct stream){.context = here.context, .context_id = here.id, .device = here.device, .flags = flags,
                             .id = ++last_id, .priority = nearest_priority(priority), .policy = CU_SYNC_POLICY_AUTO};
   stream->queue = queue_make(here.context, false, !(flags & CU_STREAM_NON_BLOCKING));
   if (!stream->queue || !handle_add(STREAM, stream)) {
     if (stream->queue) queue_drop(stream->queue);
-    free(stream);
+    object_free(&freed, stream);
     return CUDA_ERROR_OUT_OF_MEMORY;
   }
   *handle = (CUstream)stream;
@@ -117,7 +119,7 @@ static void end(void *given) {
   struct stream *stream = given;
   capture_forget(stream->queue);
   queue_drop(stream->queue);
-  free(stream);
+  object_free(&freed, stream);
 }
 
 EXPORTED CUresult cuStreamDestroy_v2(CUstream handle) {

@@ -8,6 +8,9 @@ import re
 from tessera.driver_api import Function, functions
 
 OWN = "soft_"
+STRUCTURES = frozenset({"CUipcEventHandle_v1", "CUipcMemHandle_v1", "CUmemLocation_v1", "CUeglFrame_v1"})
+"""Those that are passed by value."""
+
 _PARAMETER = re.compile(r"(.*?)(\w+)")
 
 
@@ -35,11 +38,30 @@ def parameters(function: Function) -> list[tuple[str, str]]:
 
 def wrappers() -> str:
     """A C file with all of them. Where NVIDIA's header declares a function, the compiler compares."""
-    lines = ['#include "wrappers.h"']
-    for function in functions():
-        names = ", ".join([name for _, name in parameters(function)])
-        lines += [
-            f"CUresult {OWN}{function.symbol}({function.parameters});",
-            f"EXPORTED CUresult {function.symbol}({function.parameters}) {{ return {OWN}{function.symbol}({names}); }}",
+    table, bodies = [], []
+    for number, function in enumerate(functions()):
+        given = parameters(function)
+        listed = ", ".join([f'"{name}"' for _, name in given]) or "0"
+        table.append(f'{{"{function.symbol}", "{function.name}", (const char *const[]){{{listed}}}, {len(given)}}},')
+        names = f"({', '.join([name for _, name in given])})"
+        own, looked = [before + function.symbol for before in (OWN, "looked_")]
+        values = ", ".join([_value(kind, name) for kind, name in given]) or "NO_VALUE"
+        bodies += [
+            f"CUresult {own}({function.parameters});",
+            f"LOOKED_AT CUresult {looked}({function.parameters}) {{ LOOK({number}, {own}{names}, {values}); }}",
+            f"EXPORTED CUresult {function.symbol}({function.parameters}) {{ GO_ON({own}{names}, {looked}{names}); }}",
         ]
+    lines = ['#include "wrappers.h"', "const struct exported instrumented[] = {", *table, "};",
+             f"const unsigned instrumented_count = {len(table)};", *bodies]
     return "\n".join(lines) + "\n"
+
+
+def _value(kind: str, name: str) -> str:
+    """An argument for the log. Of most kinds the compiler knows what they are."""
+    if kind in STRUCTURES:
+        return f"BYTES_OF({name})"
+    if kind in ("CUdeviceptr *", "CUdeviceptr_v2 *"):
+        return f"ADDRESS_ANSWER({name})"
+    if kind.startswith("CUdeviceptr") and "*" not in kind:
+        return f"ADDRESS_OF({name})"
+    return f"VALUE({name})"

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from tessera.environment import DEVICES
-from tools import driver, native
-from tools.venv import PYTHON
+from tests.nodriver.driver.programs import FOLDER, build_program, run_program
+from tools import native
 
-FOLDER = Path(__file__).resolve().parent / "c"
 PROGRAMS = sorted(path.stem for path in FOLDER.glob("*.c"))
 KINDS = ["", *native.SANITIZERS]
-SECONDS = 120
-FLEET = "A100-80G,L40S;from=A100-80G:to=L40S:bandwidth_gb_s=23:peer=true"
 SAID = {
+    "graph_kernels": (r"kernel mix, line \d+: .* at 0x1000, outside every allocation.*",),
     "access": (r"kernel (put|get), line \d+: (st|ld).global.u32 (reads|writes) .*",),
     "clock": ("modelled clock: .*",),
     "kernels": (
@@ -33,14 +28,7 @@ SAID = {
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind or "plain")
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_program(name: str, kind: str, tmp_path: Path) -> None:
-    library = driver.build(PYTHON, kind)
-    program = tmp_path / name
-    command = [native.compiler(), *native.FLAGS, *native.sanitizer_flags(kind), "-O0", f"-I{driver.headers(PYTHON)}",
-               f"{FOLDER / name}.c", "-o", str(program), str(library), f"-Wl,-rpath,{library.parent}"]
-    made = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert made.returncode == 0, made.stderr
-    done = subprocess.run([program], capture_output=True, text=True, check=False, timeout=SECONDS,
-                          env={**os.environ, DEVICES.name: FLEET})
+    done = run_program(build_program(name, kind, tmp_path))
     assert done.returncode == 0, done.stdout + done.stderr
     assert_said(done.stderr.splitlines(), SAID.get(name, ()))
 
