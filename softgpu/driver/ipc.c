@@ -13,7 +13,7 @@
 #include "mapping.h"
 #include "memfile.h"
 #include "memory.h"
-#include "work.h"
+#include "strict.h"
 
 struct exported {
   uint32_t magic;
@@ -178,7 +178,7 @@ EXPORTED CUresult cuIpcCloseMemHandle(CUdeviceptr pointer) {
   pthread_mutex_unlock(&lock);
   if (!opened) return CUDA_ERROR_INVALID_VALUE;
   if (!last) return CUDA_SUCCESS;
-  work_wait(removed.context);
+  strict_wait(removed.context);
   memory_give_back(&removed);
   return CUDA_SUCCESS;
 }

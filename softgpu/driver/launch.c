@@ -2,14 +2,18 @@
 #include "launch.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "clock.h"
+#include "cost.h"
 #include "driver.h"
 #include "function.h"
 #include "instrument.h"
 #include "occupancy.h"
+#include "strict.h"
 #include "view.h"
 
 enum { MOST_THREADS = 1024, MOST_GLOBALS = 64 };
@@ -23,7 +27,10 @@ static pthread_once_t pool_once = PTHREAD_ONCE_INIT;
 
 static void make_pool(void) { pool = sg_pool_create(0); }
 
-uint32_t launch_flags(void) { return instrument_wants_accesses() ? SG_LOGS : 0; }
+uint32_t launch_flags(void) {
+  if (clock_on()) return SG_COUNTS | SG_LOGS;
+  return instrument_wants_accesses() ? SG_LOGS : 0;
+}
 
 struct launch {
   struct command command;
@@ -94,6 +101,7 @@ static CUresult run_in(const struct launch *launch, const struct view *view) {
     fflush(stdout);
   }
   if (result.status != SG_OK) complain("%s", result.message);
+  cost_kernel(launch->module->device, (uint64_t)launch->grid[0] * launch->grid[1] * launch->grid[2], &result);
   if (instrument_wants_accesses())
     instrument_launch(&(struct launched){.kernel = launch->function->kernel->described->name,
                                          .device = launch->module->device,
@@ -187,6 +195,7 @@ CUresult launch_command(const CUDA_KERNEL_NODE_PARAMS *params, bool cooperative,
   CUfunction handle = params->func ? params->func : (CUfunction)params->kern;
   CHECK(function_of(handle, place, &function));
   if (function->module->context_id != place->context_id) return CUDA_ERROR_INVALID_HANDLE;
+  if (!function->used && !atomic_exchange(&function->used, true)) strict_load(place->context);
   const struct description_kernel *described = function->kernel->described;
   const uint32_t grid[3] = {params->gridDimX, params->gridDimY, params->gridDimZ};
   const uint32_t block[3] = {params->blockDimX, params->blockDimY, params->blockDimZ};

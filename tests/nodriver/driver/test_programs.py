@@ -15,6 +15,7 @@ KINDS = ["", *native.SANITIZERS]
 SAID = {
     "graph_kernels": (r"kernel mix, line \d+: .* at 0x1000, outside every allocation.*",),
     "access": (r"kernel (put|get), line \d+: (st|ld).global.u32 (reads|writes) .*",),
+    "clock": ("modelled clock: .*",),
     "kernels": (
         "a module cannot be loaded: .*PTX:4:11.*", r"kernel saxpy, line \d+: .* at 0x1000, outside every allocation.*",
         r"kernel saxpy, line \d+: ld.global.f32 reads 4 bytes at 0x\w+, outside .*",
