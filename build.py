@@ -9,8 +9,8 @@ import sys
 EPILOG = """tasks:
   test [TIER...]          make .venv, install locked packages, build, ruff, mypy --strict, the suite
                           (with tier names: install and run only these; --long: full counts)
-  bench [NAME [ARG...]]   run one benchmark of benchmarks/, or all (--producers first installs the
-                          compilers of requirements/producers.lock, which the precision benchmark uses)
+  bench [NAME [ARG...]]   run one benchmark of benchmarks/, or all (--clients first installs
+                          requirements/clients.lock, which the precision and the clients benchmark use)
   build                   compile the run-time of the software GPU; build the wheel under build/wheel
   lock                    write requirements/*.lock anew from pyproject.toml
   clean                   remove what these tasks made
@@ -28,7 +28,7 @@ def parser() -> argparse.ArgumentParser:
     test.add_argument("--long", action="store_true", help="full counts; the whole suite also writes docs/measured")
     test.add_argument("-j", "--jobs", type=positive, metavar="N", help="test processes (default: 2, or the cores)")
     bench = tasks.add_parser("bench", help="run benchmarks")
-    bench.add_argument("--producers", action="store_true", help="install the pinned PTX compilers first")
+    bench.add_argument("--clients", action="store_true", help="install the pinned client programs and compilers first")
     bench.add_argument("name", nargs="?", metavar="NAME", help="file stem in benchmarks/")
     bench.add_argument("arguments", nargs=argparse.REMAINDER, metavar="ARG", help="passed on to the benchmark")
     tasks.add_parser("build", help="build the wheel")
@@ -52,7 +52,7 @@ def dispatch(options: argparse.Namespace) -> None:
     if options.task == "test":
         tasks.test(options.tiers, options.long, options.jobs or tiers.default_jobs())
     elif options.task == "bench":
-        tasks.bench(options.name, options.arguments, options.producers)
+        tasks.bench(options.name, options.arguments, options.clients)
     elif options.task == "build":
         tasks.build()
     elif options.task == "lock":

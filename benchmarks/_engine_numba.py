@@ -14,7 +14,7 @@ except ImportError:
 
 Function = Callable[..., Any]
 
-MISSING = "numba is not installed (python3 build.py bench --producers engine), so its rows are missing. "
+MISSING = "numba is not installed (python3 build.py bench --clients engine), so its rows are missing. "
 PLAIN = "numba"
 
 

@@ -65,7 +65,7 @@ def page(groups: list[Group], missing: dict[str, str], launches: int) -> str:
     """The page for the docs."""
     return f"""# Precision of the access programs
 
-Made by `python3 build.py bench --producers precision --write`: up to {launches} random launches of every kernel are run
+Made by `python3 build.py bench --clients precision --write`: up to {launches} random launches of every kernel are run
 in the reference interpreter, which logs each access, and evaluated. "Reads" and "writes" are Σ evaluated bytes /
 Σ bytes of the hull really accessed (from the first to the last byte of each allocation), over kernels whose addresses
 do not depend on what memory holds; below 1 where ranges have gaps that a hull has not. "Gaps left out" compares with

@@ -48,8 +48,8 @@ def environment(
     stand-in for its assembler, and tinygrad the NVRTC and the headers of NVIDIA's wheels, as far as they are installed.
     """
     made = dict(os.environ if base is None else base)
-    made["LD_LIBRARY_PATH"] = os.pathsep.join([str(FOLDER), *_others(made.get("LD_LIBRARY_PATH", ""))])
-    made |= _triton() | _nvrtc()
+    made["LD_LIBRARY_PATH"] = _library_path(made.get("LD_LIBRARY_PATH", ""))
+    made |= _triton()
     if not os.path.isdir(made.get("CUDA_PATH", "")):  # tinygrad takes a file of that name for the driver
         made.pop("CUDA_PATH", None)
         made |= _headers()
@@ -67,9 +67,11 @@ def environment(
     return made | {variable.name: text for variable, text in told.items() if text is not None}
 
 
-def _others(paths: str) -> list[str]:
-    """A loader's path without our own folder and without empty entries, which would mean the current directory."""
-    return [path for path in paths.split(os.pathsep) if path and path != str(FOLDER)]
+def _library_path(paths: str) -> str:
+    """A loader's path with our own folder first, and last that of NVIDIA's NVRTC, whose parts find each other so; without
+    empty entries, which would mean the current directory."""
+    wanted = [str(FOLDER), *[path for path in paths.split(os.pathsep) if path], *_nvrtc()]
+    return os.pathsep.join(dict.fromkeys(wanted))
 
 
 def _devices(devices: Devices) -> str:
@@ -118,10 +120,9 @@ def _triton() -> dict[str, str]:
     return {"TRITON_LIBCUDA_PATH": str(FOLDER)} | assembler
 
 
-def _nvrtc() -> dict[str, str]:
-    """Where tinygrad looks for it first."""
-    found = sorted(library for toolkit in _toolkits() for library in toolkit.glob("lib/libnvrtc.so.*"))
-    return {"NVRTC_PATH": str(found[-1])} if found else {}
+def _nvrtc() -> list[str]:
+    """The folders of NVIDIA's wheels that have it."""
+    return [str(toolkit / "lib") for toolkit in _toolkits() if any(toolkit.glob("lib/libnvrtc.so.*"))]
 
 
 def _headers() -> dict[str, str]:

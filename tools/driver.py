@@ -21,8 +21,8 @@ EXPORTS = SOURCES / "exports.map"
 INFO = "engine-info"
 """What lies beside the library for the engine's client; ``softgpu.engine.version`` writes it."""
 
-USERS = frozenset({"driver"})
-"""Tiers that need the driver, and the run-time's ``engine-info`` beside it."""
+USERS = frozenset({"driver", "clients"})
+"""Tiers and benchmarks that need the driver, and the run-time's ``engine-info`` beside it."""
 
 
 def headers(python: Path) -> Path:

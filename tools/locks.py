@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 
 from tools.steps import StepFailed, relative, run
-from tools.venv import DEV_LOCK, NETWORK_ADVICE, PRODUCERS_LOCK
+from tools.venv import CLIENTS_LOCK, DEV_LOCK, NETWORK_ADVICE
 
 
 def check_plain(lock: Path) -> None:
@@ -34,4 +34,4 @@ def lock() -> None:
         run("install uv in it", [Path(room, "bin/python"), "-m", "pip", "install", "uv"], NETWORK_ADVICE)
         uv = Path(room, "bin/uv")
         compile_lock(uv, "dev", DEV_LOCK, [])
-        compile_lock(uv, "producers", PRODUCERS_LOCK, [DEV_LOCK])
+        compile_lock(uv, "clients", CLIENTS_LOCK, [DEV_LOCK])

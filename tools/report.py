@@ -19,7 +19,7 @@ SHARES: tuple[tuple[str, float, tuple[str, ...]], ...] = (
     ("install, build and checks", 300.0, ("install", "checks")),
     ("ptxparse, interpreter, command line", 120.0, ("ptxparse", "softgpu", "soundness", "tessera")),
     ("engine", 120.0, ("engine",)),
-    ("driver and clients", 180.0, ("driver",)),
+    ("driver and clients", 180.0, ("driver", "clients")),
 )
 """Parts of the suite: name, seconds on two cores, the tiers in it. A part past its share moves cases to ``--long``."""
 

@@ -18,7 +18,7 @@ def test(names: list[str], long: bool, jobs: int) -> None:
     """Install, and for the whole suite build and check; then run the tiers. Raises if anything failed."""
     started = time.monotonic()
     chosen = tiers.select(names)
-    venv.ensure()
+    venv.ensure(clients=not names or bool(venv.CLIENTS_USERS & set(names)))
     times: dict[str, float] = {}
     if not names or (native.USERS | driver.USERS) & set(names):
         native.prepare()
@@ -80,16 +80,18 @@ def benchmarks() -> list[str]:
     return sorted(p.stem for p in BENCHMARKS.glob("*.py") if not p.stem.startswith("_"))
 
 
-def bench(name: str | None, arguments: list[str], producers: bool) -> None:
+def bench(name: str | None, arguments: list[str], clients: bool) -> None:
     """One benchmark by name with its own arguments, or all of them in order."""
     known = benchmarks()
     if name is not None and name not in known:
         raise StepFailed(f"no benchmark is named '{name}'; there are: {', '.join(known) or 'none yet'}", code=2)
     say(f"-- benchmarks: {', '.join(known) or 'none yet'}")
-    venv.ensure(producers)
     chosen = [name] if name else known
+    venv.ensure(clients or bool(venv.CLIENTS_USERS & set(chosen)))
     if native.USERS & set(chosen):
         native.prepare()
+    if driver.USERS & set(chosen):
+        driver.build(venv.PYTHON)
     failed = []
     for stem in chosen:
         say(f"-- benchmark {stem}")

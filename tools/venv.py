@@ -16,7 +16,10 @@ VENV = ROOT / ".venv"
 PYTHON = VENV / "bin" / "python"
 STAMP = VENV / "tessera-stamp.json"
 DEV_LOCK = ROOT / "requirements" / "dev.lock"
-PRODUCERS_LOCK = ROOT / "requirements" / "producers.lock"
+CLIENTS_LOCK = ROOT / "requirements" / "clients.lock"
+
+CLIENTS_USERS = frozenset({"clients"})
+"""Tiers and benchmarks that need the packages of ``CLIENTS_LOCK``."""
 
 NETWORK_ADVICE = "pip needs a package index it can reach; try again when the network is there."
 
@@ -29,7 +32,7 @@ class Stamp:
     root: str = ""
     dev: str = ""
     project: str = ""
-    producers: str = ""
+    clients: str = ""
 
 
 def digest(path: Path) -> str:
@@ -81,13 +84,13 @@ def install_locked(lock: Path) -> None:
     )
 
 
-def ensure(producers: bool = False) -> None:
+def ensure(clients: bool = False) -> None:
     """``.venv`` with the locked packages and the project itself (editable); does only what has changed."""
     stamp = make()
     before = stamp
     if stamp.dev != digest(DEV_LOCK):
         install_locked(DEV_LOCK)
-        stamp = write_stamp(replace(stamp, dev=digest(DEV_LOCK), producers=""))
+        stamp = write_stamp(replace(stamp, dev=digest(DEV_LOCK), clients=""))
     metadata = digest(ROOT / "pyproject.toml")
     if stamp.project != metadata:
         run(
@@ -96,8 +99,8 @@ def ensure(producers: bool = False) -> None:
             "The metadata in pyproject.toml or a listed package is broken.",
         )
         stamp = write_stamp(replace(stamp, project=metadata))
-    if producers and stamp.producers != digest(PRODUCERS_LOCK):
-        install_locked(PRODUCERS_LOCK)
-        stamp = write_stamp(replace(stamp, producers=digest(PRODUCERS_LOCK)))
+    if clients and stamp.clients != digest(CLIENTS_LOCK):
+        install_locked(CLIENTS_LOCK)
+        stamp = write_stamp(replace(stamp, clients=digest(CLIENTS_LOCK)))
     if stamp == before:
         say("-- .venv is up to date")

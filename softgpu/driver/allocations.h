@@ -17,6 +17,7 @@ enum kind {
   POOLED,    /* of a pool */
   MAPPED,    /* by cuMemMap */
   IMPORTED,  /* of another process, by cuIpcOpenMemHandle */
+  OF_GRAPH,  /* of a node that allocates it */
   PINNED,
   REGISTERED,
   MANAGED,

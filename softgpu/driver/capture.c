@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "driver.h"
+#include "graph_memory.h"
 
 struct member {
   struct member *next;
@@ -91,6 +92,11 @@ static CUresult add(struct capture *capture, struct member *member, CUgraphNodeT
                     struct graph *child) {
   if (capture->invalid) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
   graphs_lock();
+  CUresult result = command ? graph_memory_enter(capture->graph, command) : CUDA_SUCCESS;
+  if (result != CUDA_SUCCESS) {
+    graphs_unlock();
+    return invalidate(capture, result);
+  }
   struct node *node =
       graph_add(capture->graph, (const CUgraphNode *)(void *)member->nodes.at, member->nodes.count, type, command, child);
   if (node) member->nodes.count = 0;

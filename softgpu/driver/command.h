@@ -14,6 +14,7 @@ struct command;
 struct command_kind {
   CUgraphNodeType type;
   bool foreign; /* runs a function of the program */
+  bool defers;  /* `run` may defer the operation that it is in */
   /* Do it. Anything but success fails the context. */
   CUresult (*run)(const struct command *command);
   /* In a context whose work has failed: instead of `run`. NULL: nothing. */

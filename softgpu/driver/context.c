@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "allocations.h"
+#include "array.h"
 #include "driver.h"
 #include "freed.h"
 #include "memory.h"
@@ -162,6 +163,14 @@ CUresult context_result(CUcontext handle, unsigned long long id) {
   return result;
 }
 
+CUresult context_check(CUcontext handle, unsigned long long id) {
+  pthread_mutex_lock(&lock);
+  struct context *context = numbered(handle, id);
+  CUresult result = context ? context->failed : CUDA_ERROR_CONTEXT_IS_DESTROYED;
+  pthread_mutex_unlock(&lock);
+  return result;
+}
+
 static struct context *create(CUdevice device, unsigned flags, bool primary) {
   struct context *context = object_make(&freed, sizeof *context);
   struct queue *legacy = context ? queue_make((CUcontext)context, true, true) : NULL;
@@ -207,6 +216,7 @@ static void finish(struct context *context) {
   work_wait((CUcontext)context);
   streams_end((CUcontext)context);
   events_end((CUcontext)context);
+  arrays_end((CUcontext)context);
   modules_end((CUcontext)context);
   memory_end((CUcontext)context);
   queue_drop(context->legacy);

@@ -9,6 +9,8 @@
 #include <string.h>
 
 #include "allocations.h"
+#include "array.h"
+#include "capture.h"
 #include "driver.h"
 #include "mapping.h"
 
@@ -92,13 +94,29 @@ struct given {
   CUmemorytype type;
   const void *host;
   CUdeviceptr device;
+  CUarray array;
   size_t x, y, z, level, pitch, height;
 };
+
+/* In an array bytes are whole elements of it. */
+static CUresult find_in_array(const struct given *given, struct extent extent, struct rows *rows,
+                              struct memory *memory) {
+  struct array_rows in;
+  if (!array_rows(given->array, &in)) return CUDA_ERROR_INVALID_HANDLE;
+  if (given->x % in.element || extent.row % in.element) return CUDA_ERROR_INVALID_VALUE;
+  if (given->x > in.row || extent.row > in.row - given->x || given->y > in.height ||
+      extent.height > in.height - given->y || given->z > in.depth || extent.depth > in.depth - given->z)
+    return CUDA_ERROR_INVALID_VALUE;
+  *rows = (struct rows){in.address + (given->z * in.height + given->y) * in.row + given->x, in.row, in.height * in.row};
+  *memory = (struct memory){.known = true, .whole = true}; /* that of a device is always mapped */
+  return CUDA_SUCCESS;
+}
 
 /* Which bytes those are; pitch and height that are 0 are the least that hold the copy. */
 static CUresult find(const struct given *given, struct extent extent, struct rows *rows, struct memory *memory) {
   size_t width, height, slice, offset, line, last;
-  if (given->level || given->type == CU_MEMORYTYPE_ARRAY) return CUDA_ERROR_INVALID_VALUE;
+  if (given->level) return CUDA_ERROR_INVALID_VALUE;
+  if (given->type == CU_MEMORYTYPE_ARRAY) return find_in_array(given, extent, rows, memory);
   if (given->type != CU_MEMORYTYPE_HOST && given->type != CU_MEMORYTYPE_DEVICE && given->type != CU_MEMORYTYPE_UNIFIED)
     return CUDA_ERROR_INVALID_VALUE;
   if (given->pitch > MOST_PITCH || __builtin_add_overflow(given->x, extent.row, &width) ||
@@ -135,10 +153,12 @@ static CUresult make(const CUDA_MEMCPY3D *params, const struct stream_place *pla
   copy->extent = (struct extent){params->WidthInBytes, params->Height, params->Depth};
   copy->target_memory = copy->source_memory = (struct memory){.known = false};
   copy->staged = NULL;
-  struct given target = {params->dstMemoryType, params->dstHost, params->dstDevice, params->dstXInBytes, params->dstY,
-                         params->dstZ, params->dstLOD, params->dstPitch, params->dstHeight};
-  struct given source = {params->srcMemoryType, params->srcHost, params->srcDevice, params->srcXInBytes, params->srcY,
-                         params->srcZ, params->srcLOD, params->srcPitch, params->srcHeight};
+  struct given target = {params->dstMemoryType, params->dstHost, params->dstDevice, params->dstArray,
+                         params->dstXInBytes, params->dstY, params->dstZ, params->dstLOD, params->dstPitch,
+                         params->dstHeight};
+  struct given source = {params->srcMemoryType, params->srcHost, params->srcDevice, params->srcArray,
+                         params->srcXInBytes, params->srcY, params->srcZ, params->srcLOD, params->srcPitch,
+                         params->srcHeight};
   CUresult result = find(&target, copy->extent, &copy->target, &copy->target_memory);
   if (result == CUDA_SUCCESS) result = find(&source, copy->extent, &copy->source, &copy->source_memory);
   if (result == CUDA_SUCCESS)
@@ -193,6 +213,7 @@ CUresult copy_call(struct way way, const CUDA_MEMCPY3D *params) {
   struct stream_place place;
   struct copy *copy;
   CHECK(stream_place(way.stream, way.own, &place));
+  if (way.synchronous) CHECK(capture_permits_stream(&place));
   CHECK(make(params, &place, &copy));
   if (is_empty(copy)) {
     command_release(&copy->command);
@@ -211,7 +232,7 @@ CUresult copy_batch(struct way way, const struct copy_order *copies, size_t coun
   struct stream_place place;
   *failed = SIZE_MAX;
   CHECK(stream_place(way.stream, way.own, &place));
-  if (is_captured(&place)) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+  if (is_captured(&place)) return capture_refuse(&place);
   struct copy **made = malloc(count * sizeof *made);
   if (!made) return CUDA_ERROR_OUT_OF_MEMORY;
   CUresult result = CUDA_SUCCESS;

@@ -1,6 +1,7 @@
 /* The functions that copy; what they do is in `copy.c`. */
 #include <stdlib.h>
 
+#include "array.h"
 #include "copy.h"
 #include "driver.h"
 
@@ -48,6 +49,51 @@ COPIES(cuMemcpyDtoD, _v2, CUdeviceptr, DEVICE, CUdeviceptr, DEVICE)
 COPIES_OLD(cuMemcpyHtoD, CUdeviceptr_v1, DEVICE, const void *, HOST)
 COPIES_OLD(cuMemcpyDtoH, void *, HOST, CUdeviceptr_v1, DEVICE)
 COPIES_OLD(cuMemcpyDtoD, CUdeviceptr_v1, DEVICE, CUdeviceptr_v1, DEVICE)
+
+/* To and from the first row of an array, whose addresses are offsets in bytes. */
+
+static CUresult in_array(struct way way, CUDA_MEMCPY3D params, size_t bytes) {
+  params.WidthInBytes = bytes;
+  params.Height = params.Depth = 1;
+  return copy_call(way, &params);
+}
+
+#define TO_ARRAY .dstMemoryType = CU_MEMORYTYPE_ARRAY, .dstArray = target, .dstXInBytes = target_offset
+#define FROM_ARRAY .srcMemoryType = CU_MEMORYTYPE_ARRAY, .srcArray = source, .srcXInBytes = source_offset
+#define TO_HOST .dstMemoryType = HOST, .dstHost = target
+#define FROM_HOST .srcMemoryType = HOST, .srcHost = source
+#define TO_DEVICE .dstMemoryType = DEVICE, .dstDevice = target
+#define FROM_DEVICE .srcMemoryType = DEVICE, .srcDevice = source
+
+#define WITH_ARRAY(symbol, way, to, from, ...)              \
+  EXPORTED CUresult symbol(__VA_ARGS__) {                   \
+    return in_array(way, (CUDA_MEMCPY3D){to, from}, bytes); \
+  }
+
+#define ARRAYS(suffix, way, device_t, size)                                                                       \
+  WITH_ARRAY(cuMemcpyHtoA##suffix, way, TO_ARRAY, FROM_HOST, CUarray target, size target_offset,                  \
+             const void *source, size bytes)                                                                      \
+  WITH_ARRAY(cuMemcpyAtoH##suffix, way, TO_HOST, FROM_ARRAY, void *target, CUarray source, size source_offset,    \
+             size bytes)                                                                                          \
+  WITH_ARRAY(cuMemcpyDtoA##suffix, way, TO_ARRAY, FROM_DEVICE, CUarray target, size target_offset,                \
+             device_t source, size bytes)                                                                         \
+  WITH_ARRAY(cuMemcpyAtoD##suffix, way, TO_DEVICE, FROM_ARRAY, device_t target, CUarray source,                   \
+             size source_offset, size bytes)                                                                      \
+  WITH_ARRAY(cuMemcpyAtoA##suffix, way, TO_ARRAY, FROM_ARRAY, CUarray target, size target_offset, CUarray source, \
+             size source_offset, size bytes)
+
+#define ARRAYS_ASYNC(suffix, way, size)                                                               \
+  WITH_ARRAY(cuMemcpyHtoAAsync##suffix, way, TO_ARRAY, FROM_HOST, CUarray target, size target_offset, \
+             const void *source, size bytes, CUstream stream)                                         \
+  WITH_ARRAY(cuMemcpyAtoHAsync##suffix, way, TO_HOST, FROM_ARRAY, void *target, CUarray source,       \
+             size source_offset, size bytes, CUstream stream)
+
+ARRAYS(, LEGACY, CUdeviceptr_v1, unsigned int)
+ARRAYS(_v2, LEGACY, CUdeviceptr, size_t)
+ARRAYS(_v2_ptds, OWN, CUdeviceptr, size_t)
+ARRAYS_ASYNC(, IN(stream), unsigned int)
+ARRAYS_ASYNC(_v2, IN(stream), size_t)
+ARRAYS_ASYNC(_v2_ptsz, IN_OWN(stream), size_t)
 
 /* Rows, and layers of rows. */
 
@@ -106,28 +152,28 @@ SHAPED_ASYNC(cuMemcpy3DAsync, IN(stream), CUDA_MEMCPY3D_v1, SOLID_OLD)
 SHAPED_ASYNC(cuMemcpy3DAsync_v2, IN(stream), CUDA_MEMCPY3D, *)
 SHAPED_ASYNC(cuMemcpy3DAsync_v2_ptsz, IN_OWN(stream), CUDA_MEMCPY3D, *)
 
-/* Between contexts. Addresses say whose memory they are, so that contexts are only checked; devices need no access to
- * each other's memory. What is synchronous comes after all work of both contexts. */
+/* Between contexts. Addresses say whose memory they are, so that contexts are only checked, and those of arrays are not
+ * looked at; devices need no access to each other's memory. What is synchronous comes after all work of both
+ * contexts. */
 
 static CUresult check_context(CUcontext context) {
   unsigned long long id;
   return context ? cuCtxGetId(context, &id) : CUDA_ERROR_INVALID_CONTEXT;
 }
 
-static CUresult check_peer(CUcontext target, CUcontext source, bool synchronous) {
+/* Without contexts of arrays. */
+static CUresult check_peer(const CUcontext *target, const CUcontext *source, bool synchronous) {
   CHECK(ready());
-  CHECK(check_context(target));
-  CHECK(check_context(source));
-  if (synchronous) {
-    work_wait(target);
-    if (source != target) work_wait(source);
-  }
+  if (target) CHECK(check_context(*target));
+  if (source) CHECK(check_context(*source));
+  if (synchronous && target) work_wait(*target);
+  if (synchronous && source) work_wait(*source);
   return CUDA_SUCCESS;
 }
 
 static CUresult peer(struct way way, CUdeviceptr target, CUcontext target_context, CUdeviceptr source,
                      CUcontext source_context, size_t bytes) {
-  CHECK(check_peer(target_context, source_context, way.synchronous));
+  CHECK(check_peer(&target_context, &source_context, way.synchronous));
   return linear(way, target, DEVICE, source, DEVICE, bytes);
 }
 
@@ -154,7 +200,8 @@ EXPORTED CUresult cuMemcpyPeerAsync_ptsz(CUdeviceptr target, CUcontext target_co
 static CUresult peer_3d(struct way way, const CUDA_MEMCPY3D_PEER *copy) {
   CHECK(ready());
   if (!copy) return CUDA_ERROR_INVALID_VALUE;
-  CHECK(check_peer(copy->dstContext, copy->srcContext, way.synchronous));
+  bool to_array = copy->dstMemoryType == CU_MEMORYTYPE_ARRAY, from_array = copy->srcMemoryType == CU_MEMORYTYPE_ARRAY;
+  CHECK(check_peer(to_array ? NULL : &copy->dstContext, from_array ? NULL : &copy->srcContext, way.synchronous));
   CUDA_MEMCPY3D params = SOLID(copy);
   return copy_call(way, &params);
 }
@@ -214,22 +261,48 @@ static CUresult batch(struct way way, const CUdeviceptr *targets, const CUdevice
   return result;
 }
 
-static CUresult operand(const CUmemcpy3DOperand *operand, CUdeviceptr *address, size_t *pitch, size_t *height) {
-  if (operand->type != CU_MEMCPY_OPERAND_TYPE_POINTER) return CUDA_ERROR_INVALID_VALUE;
-  *address = operand->op.ptr.ptr;
-  *pitch = operand->op.ptr.rowLength;
-  *height = operand->op.ptr.layerHeight;
+/* Bytes of an element of an operand's array; those of no array have the other operand's, or are bytes. */
+static CUresult element_of(const CUmemcpy3DOperand *operand, size_t *element) {
+  struct array_rows rows;
+  if (operand->type == CU_MEMCPY_OPERAND_TYPE_POINTER) return CUDA_SUCCESS;
+  if (operand->type != CU_MEMCPY_OPERAND_TYPE_ARRAY || !array_rows(operand->op.array.array, &rows))
+    return CUDA_ERROR_INVALID_VALUE;
+  if (*element && *element != rows.element) return CUDA_ERROR_INVALID_VALUE;
+  *element = rows.element;
   return CUDA_SUCCESS;
 }
 
-/* An element of what is no array is a byte. */
+/* One side of a copy of a batch. */
+#define OPERAND(from, element, params, side)                                                \
+  do {                                                                                      \
+    bool is_array = (from)->type == CU_MEMCPY_OPERAND_TYPE_ARRAY;                           \
+    size_t count = is_array ? (from)->op.array.offset.x : (from)->op.ptr.rowLength, length; \
+    if (__builtin_mul_overflow(count, element, &length)) return CUDA_ERROR_INVALID_VALUE;   \
+    (params)->side##MemoryType = is_array ? CU_MEMORYTYPE_ARRAY : EITHER;                   \
+    if (is_array) {                                                                         \
+      (params)->side##Array = (from)->op.array.array;                                       \
+      (params)->side##XInBytes = length;                                                    \
+      (params)->side##Y = (from)->op.array.offset.y;                                        \
+      (params)->side##Z = (from)->op.array.offset.z;                                        \
+    } else {                                                                                \
+      (params)->side##Device = (from)->op.ptr.ptr;                                          \
+      (params)->side##Pitch = length;                                                       \
+      (params)->side##Height = (from)->op.ptr.layerHeight;                                  \
+    }                                                                                       \
+  } while (0)
+
 static CUresult order_3d(const CUDA_MEMCPY3D_BATCH_OP *copy, struct copy_order *order) {
-  CUDA_MEMCPY3D params = {.srcMemoryType = EITHER, .dstMemoryType = EITHER, .WidthInBytes = copy->extent.width,
-                          .Height = copy->extent.height, .Depth = copy->extent.depth};
-  if (!params.WidthInBytes || !params.Height || !params.Depth) return CUDA_ERROR_INVALID_VALUE;
+  CUDA_MEMCPY3D params = {.Height = copy->extent.height, .Depth = copy->extent.depth};
+  size_t element = 0;
   CHECK(check_order(copy->srcAccessOrder, copy->flags));
-  CHECK(operand(&copy->src, &params.srcDevice, &params.srcPitch, &params.srcHeight));
-  CHECK(operand(&copy->dst, &params.dstDevice, &params.dstPitch, &params.dstHeight));
+  CHECK(element_of(&copy->src, &element));
+  CHECK(element_of(&copy->dst, &element));
+  if (!element) element = 1;
+  if (!copy->extent.width || !params.Height || !params.Depth ||
+      __builtin_mul_overflow(copy->extent.width, element, &params.WidthInBytes))
+    return CUDA_ERROR_INVALID_VALUE;
+  OPERAND(&copy->src, element, &params, src);
+  OPERAND(&copy->dst, element, &params, dst);
   *order = (struct copy_order){params, copy->srcAccessOrder};
   return CUDA_SUCCESS;
 }

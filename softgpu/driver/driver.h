@@ -58,6 +58,7 @@ CUresult context_here(CUcontext context, struct here *here); /* the same for any
 /* Work of a context has failed: none is done any more, and all calls that need the context say so. */
 void context_fail(CUcontext context, unsigned long long id, CUresult result);
 CUresult context_result(CUcontext context, unsigned long long id); /* success for one that is no more */
+CUresult context_check(CUcontext context, unsigned long long id);  /* CUDA_ERROR_CONTEXT_IS_DESTROYED for that */
 
 unsigned context_count(void); /* living ones */
 

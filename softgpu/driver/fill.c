@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "capture.h"
 #include "copy.h"
 #include "driver.h"
 #include "mapping.h"
@@ -91,6 +92,7 @@ CUresult fill_call(struct way way, const CUDA_MEMSET_NODE_PARAMS_v2 *params) {
   struct fill *fill;
   CUresult result;
   CHECK(stream_place(way.stream, way.own, &place));
+  if (way.synchronous) CHECK(capture_permits_stream(&place));
   CHECK(make(params, &place, &fill));
   if (is_empty(params)) {
     free(fill);

@@ -8,8 +8,6 @@
 enum {
   USUAL_SHARED = 49152, /* of a block, unless it asks for more */
   MOST_THREADS = 1024,
-  /* What is reported, as there are no registers here and programs divide by it. */
-  REGISTERS = 32,
 };
 
 CUresult function_of(CUfunction handle, const struct stream_place *place, struct function **function) {
@@ -37,11 +35,6 @@ static int constant_bytes(const struct code *code) {
   return (int)sum;
 }
 
-static int registers(const struct description_kernel *described) {
-  uint32_t most = described->max_registers;
-  return most && most < REGISTERS ? (int)most : REGISTERS;
-}
-
 CUresult attribute_get(int *value, CUfunction_attribute attribute, struct code *code, struct code_kernel *kernel,
                        const struct settings *settings, CUdevice device) {
   static const uint32_t any[3];
@@ -51,7 +44,7 @@ CUresult attribute_get(int *value, CUfunction_attribute attribute, struct code *
   switch ((int)attribute) {
     case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK: *value = most_threads(described); return CUDA_SUCCESS;
     case CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES: *value = constant_bytes(code); return CUDA_SUCCESS;
-    case CU_FUNC_ATTRIBUTE_NUM_REGS: *value = registers(described); return CUDA_SUCCESS;
+    case CU_FUNC_ATTRIBUTE_NUM_REGS: *value = (int)described->registers; return CUDA_SUCCESS;
     case CU_FUNC_ATTRIBUTE_PTX_VERSION: *value = code_target(code); return CUDA_SUCCESS;
     case CU_FUNC_ATTRIBUTE_BINARY_VERSION:
       *value = 10 * device_at(device)->card->major + device_at(device)->card->minor;

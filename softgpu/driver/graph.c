@@ -180,6 +180,7 @@ struct graph *graph_clone(const struct graph *from, bool hidden) {
   if (!graph) return NULL;
   graph->hidden = hidden;
   graph->origin = from->id;
+  graph->memory = from->memory;
   if (clone_nodes(from, graph)) return graph;
   graph_hide(graph);
   graph_end(graph);
@@ -237,6 +238,7 @@ EXPORTED CUresult cuGraphClone(CUgraph *handle, CUgraph original) {
   if (!handle) return CUDA_ERROR_INVALID_VALUE;
   graphs_lock();
   CUresult result = graph_of(original, &graph);
+  if (result == CUDA_SUCCESS && graph->memory) result = CUDA_ERROR_NOT_SUPPORTED;
   if (result == CUDA_SUCCESS && !(clone = graph_clone(graph, false))) result = CUDA_ERROR_OUT_OF_MEMORY;
   graphs_unlock();
   if (clone) *handle = (CUgraph)clone;
@@ -266,6 +268,7 @@ EXPORTED CUresult cuGraphDestroyNode(CUgraphNode handle) {
   CUresult result = node_of(handle, &node);
   if (result == CUDA_SUCCESS && (node->graph->captures || (node->child && is_written(node->child))))
     result = CUDA_ERROR_INVALID_VALUE;
+  if (result == CUDA_SUCCESS && node->graph->memory) result = CUDA_ERROR_NOT_SUPPORTED;
   if (result == CUDA_SUCCESS) graph_remove(node);
   graphs_unlock();
   if (result == CUDA_SUCCESS) node_end(node);

@@ -37,6 +37,7 @@ struct graph {
   bool moved;         /* it was given away to become one */
   bool hidden;        /* of an executable graph: neither it nor its nodes have handles */
   unsigned captures;  /* that write into it: no node may go */
+  bool memory;        /* nodes allocate or free: there may be no copies of it, and nothing is taken away */
   struct user_references *objects;
 };
 

@@ -3,6 +3,7 @@
 #include "copy.h"
 #include "graph_params.h"
 #include "launch.h"
+#include "memop.h"
 
 /* Whether two addresses are of memory of the same kind and context, as far as the driver knows them. */
 static bool alike(CUdeviceptr before, CUdeviceptr after) {
@@ -36,17 +37,41 @@ static bool fill_may_change(const struct command *before, const struct command *
   return a.height == 1 || (a.width == b.width && a.pitch == b.pitch && a.elementSize == b.elementSize);
 }
 
+/* Operations stay of their kinds. Flags may change but for the one that is no condition. */
+static bool batch_may_change(const struct command *before, const struct command *after) {
+  CUDA_BATCH_MEM_OP_NODE_PARAMS_v2 a, b;
+  memop_params(before, &a);
+  memop_params(after, &b);
+  bool good = a.count == b.count;
+  for (unsigned n = 0; n < a.count && good; n++) {
+    const CUstreamBatchMemOpParams *x = &a.paramArray[n], *y = &b.paramArray[n];
+    bool waits = x->operation == CU_STREAM_MEM_OP_WAIT_VALUE_32 || x->operation == CU_STREAM_MEM_OP_WAIT_VALUE_64;
+    unsigned fixed = waits ? (unsigned)CU_STREAM_WAIT_VALUE_FLUSH : ~0u;
+    bool writes = x->operation == CU_STREAM_MEM_OP_WRITE_VALUE_32 || x->operation == CU_STREAM_MEM_OP_WRITE_VALUE_64;
+    unsigned flags[2] = {waits || writes ? x->waitValue.flags : x->memoryBarrier.flags,
+                         waits || writes ? y->waitValue.flags : y->memoryBarrier.flags};
+    good = x->operation == y->operation && (flags[0] & fixed) == (flags[1] & fixed);
+  }
+  return good;
+}
+
+static CUgraphExecUpdateResult launch_change(const struct command *before, const struct command *after) {
+  if (before->context_id != after->context_id) return CU_GRAPH_EXEC_UPDATE_ERROR_UNSUPPORTED_FUNCTION_CHANGE;
+  bool same = launch_is_cooperative(before) == launch_is_cooperative(after);
+  return same ? CU_GRAPH_EXEC_UPDATE_SUCCESS : CU_GRAPH_EXEC_UPDATE_ERROR_ATTRIBUTES_CHANGED;
+}
+
 CUgraphExecUpdateResult params_change(const struct command *before, const struct command *after) {
-  bool good = true;
+  bool good = before->context_id == after->context_id;
   if (before->kind->type != after->kind->type) return CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED;
   switch ((int)before->kind->type) {
-    case CU_GRAPH_NODE_TYPE_KERNEL:
-      if (before->context != after->context) return CU_GRAPH_EXEC_UPDATE_ERROR_UNSUPPORTED_FUNCTION_CHANGE;
-      if (launch_is_cooperative(before) != launch_is_cooperative(after)) return CU_GRAPH_EXEC_UPDATE_ERROR_ATTRIBUTES_CHANGED;
-      break;
-    case CU_GRAPH_NODE_TYPE_MEMCPY: good = before->context == after->context && copy_may_change(before, after); break;
-    case CU_GRAPH_NODE_TYPE_MEMSET: good = before->context == after->context && fill_may_change(before, after); break;
-    default: break;
+    case CU_GRAPH_NODE_TYPE_KERNEL: return launch_change(before, after);
+    case CU_GRAPH_NODE_TYPE_MEMCPY: good = good && copy_may_change(before, after); break;
+    case CU_GRAPH_NODE_TYPE_MEMSET: good = good && fill_may_change(before, after); break;
+    case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP: good = good && batch_may_change(before, after); break;
+    case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
+    case CU_GRAPH_NODE_TYPE_MEM_FREE: return CU_GRAPH_EXEC_UPDATE_ERROR_NOT_SUPPORTED;
+    default: good = true; break;
   }
   return good ? CU_GRAPH_EXEC_UPDATE_SUCCESS : CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED;
 }

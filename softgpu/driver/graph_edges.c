@@ -146,6 +146,7 @@ static CUresult change_all(CUgraph handle, const CUgraphNode *from, const CUgrap
   CHECK(edges_check(data, count));
   graphs_lock();
   CUresult result = graph_of(handle, &graph);
+  if (result == CUDA_SUCCESS && remove && count && graph->memory) result = CUDA_ERROR_NOT_SUPPORTED;
   while (result == CUDA_SUCCESS && done < count) {
     result = change(graph, from[done], to[done], remove);
     if (result == CUDA_SUCCESS) done++;

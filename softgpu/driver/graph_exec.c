@@ -7,6 +7,7 @@
 #include "capture.h"
 #include "driver.h"
 #include "freed.h"
+#include "graph_memory.h"
 #include "handles.h"
 #include "work.h"
 
@@ -21,10 +22,13 @@ struct exec {
   struct queue **queues;           /* of its lanes; NULL: not made yet */
   struct operation **operations;   /* of segments, during a launch */
   struct operation *last;          /* of the last launch */
+  struct exec_memory memory;
+  struct exec *next;               /* of those whose graphs have memory */
 };
 
 static struct freed freed = FREED;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* all of them, but for the counts */
+static struct exec *with_memory;
 
 void execs_lock(void) { pthread_mutex_lock(&lock); }
 void execs_unlock(void) { pthread_mutex_unlock(&lock); }
@@ -42,6 +46,7 @@ static void let_go(struct exec *exec) {
     if (exec->queues[n]) queue_drop(exec->queues[n]);
   if (exec->last) operation_release(exec->last);
   plan_end(&exec->plan);
+  exec_memory_end(&exec->memory);
   graph_end(exec->graph);
   free(exec->queues);
   free(exec->operations);
@@ -152,6 +157,9 @@ static CUresult launch(struct exec *exec, const struct stream_place *place) {
   const struct plan *plan = &exec->plan;
   struct operation *last = NULL;
   CUresult result;
+  for (size_t lane = 0; lane < plan->lane_count; lane++)
+    if (plan->lanes[lane].context) CHECK(context_check(plan->lanes[lane].context, plan->lanes[lane].context_id));
+  CHECK(exec_memory_launch(&exec->memory, exec->flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH));
   if (!plan->segment_count)
     result = queue_step(exec, NULL, false, place, place->queue, &exec->last, exec->last != NULL, &last);
   else if (plan->segment_count == 1 && (!plan->lanes[0].context || plan->lanes[0].context == place->context))
@@ -171,6 +179,7 @@ static CUresult capture_launch(CUgraphExec handle, const struct stream_place *pl
   struct graph *child = NULL;
   execs_lock();
   CUresult result = exec_of(handle, &exec);
+  if (result == CUDA_SUCCESS && exec->graph->memory) result = CUDA_ERROR_NOT_SUPPORTED;
   if (result == CUDA_SUCCESS) {
     graphs_lock();
     child = graph_clone(exec->graph, false);
@@ -213,18 +222,25 @@ EXPORTED CUresult cuGraphUpload_ptsz(CUgraphExec exec, CUstream stream) { return
 
 /* Creation and end. */
 
-/* The lock of graphs is held. */
+/* Of a graph with memory there may be one at a time. The locks are held. */
+static bool is_there(const struct graph *graph) {
+  const struct exec *exec = with_memory;
+  while (exec && exec->graph->origin != graph->id) exec = exec->next;
+  return exec;
+}
+
+/* The locks are held. */
 static CUresult make(CUgraph handle, struct exec *exec, CUgraphNode *bad) {
   struct graph *graph;
   struct node *in_cycle = NULL;
   CHECK(graph_of(handle, &graph));
-  if (graph->moved) return CUDA_ERROR_INVALID_VALUE;
+  if (graph->moved || is_there(graph)) return CUDA_ERROR_INVALID_VALUE;
   exec->graph = graph_clone(graph, true);
   if (!exec->graph) return CUDA_ERROR_OUT_OF_MEMORY;
   CUresult result = plan_make(exec->graph, &exec->plan, &in_cycle);
   for (size_t n = 0; in_cycle && n < graph->nodes.count; n++)
     if (graph->nodes.at[n]->id == in_cycle->origin) *bad = (CUgraphNode)graph->nodes.at[n];
-  return result;
+  return result == CUDA_SUCCESS ? exec_memory_make(&exec->plan, &exec->memory) : result;
 }
 
 static CUresult instantiate(CUgraphExec *handle, CUgraph graph, unsigned long long flags, CUgraphNode *bad) {
@@ -237,6 +253,7 @@ static CUresult instantiate(CUgraphExec *handle, CUgraph graph, unsigned long lo
   if (!exec) return CUDA_ERROR_OUT_OF_MEMORY;
   exec->references = 1;
   exec->flags = flags;
+  execs_lock();
   graphs_lock();
   CUresult result = make(graph, exec, bad);
   graphs_unlock();
@@ -245,6 +262,11 @@ static CUresult instantiate(CUgraphExec *handle, CUgraph graph, unsigned long lo
     exec->operations = calloc(exec->plan.segment_count + 1, sizeof *exec->operations);
     if (!exec->queues || !exec->operations || !handle_add(GRAPH_EXEC, exec)) result = CUDA_ERROR_OUT_OF_MEMORY;
   }
+  if (result == CUDA_SUCCESS && exec->graph->memory) {
+    exec->next = with_memory;
+    with_memory = exec;
+  }
+  execs_unlock();
   if (result == CUDA_SUCCESS)
     *handle = (CUgraphExec)exec;
   else if (exec->graph)
@@ -300,6 +322,11 @@ EXPORTED CUresult cuGraphExecDestroy(CUgraphExec handle) {
   CHECK(ready());
   execs_lock();
   bool was = handle_is(GRAPH_EXEC, handle, true);
+  for (struct exec **at = &with_memory; was && *at; at = &(*at)->next)
+    if (*at == (struct exec *)handle) {
+      *at = (*at)->next;
+      break;
+    }
   execs_unlock();
   if (!was) return CUDA_ERROR_INVALID_VALUE;
   let_go((struct exec *)handle);

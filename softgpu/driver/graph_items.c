@@ -59,24 +59,24 @@ static CUresult add_node(struct node *node, long entry, struct items *items, str
   return CUDA_SUCCESS;
 }
 
-/* Nodes whose `before` are all done come first into the list `ready`, which is then gone through. Until a node is done, its
- * number says how many are missing. */
+/* Nodes whose `before` are all done lie on a stack, so that what follows a node comes right after it if that can be. Until a
+ * node is done, its number says how many are missing. */
 static CUresult add_sorted(const struct graph *graph, struct node **ready, long entry, struct items *items,
                            struct node **bad) {
   size_t done = 0, found = 0;
-  for (size_t n = 0; n < graph->nodes.count; n++) {
+  for (size_t n = graph->nodes.count; n--;) {
     graph->nodes.at[n]->number = graph->nodes.at[n]->before.count;
     if (!graph->nodes.at[n]->number) ready[found++] = graph->nodes.at[n];
   }
-  for (; done < found; done++) {
-    struct node *node = ready[done];
+  unsigned long long mark = graph_walk();
+  for (; found; done++) {
+    struct node *node = ready[--found];
     CHECK(add_node(node, entry, items, bad));
-    for (size_t n = 0; n < node->after.count; n++)
+    node->mark = mark;
+    for (size_t n = node->after.count; n--;)
       if (!--node->after.at[n]->number) ready[found++] = node->after.at[n];
   }
-  if (found == graph->nodes.count) return CUDA_SUCCESS;
-  unsigned long long mark = graph_walk();
-  for (size_t n = 0; n < found; n++) ready[n]->mark = mark;
+  if (done == graph->nodes.count) return CUDA_SUCCESS;
   for (size_t n = 0; n < graph->nodes.count; n++)
     if (graph->nodes.at[n]->mark != mark) *bad = graph->nodes.at[n];
   return CUDA_ERROR_INVALID_VALUE;

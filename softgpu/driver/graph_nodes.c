@@ -4,6 +4,7 @@
 #include "driver.h"
 #include "graph.h"
 #include "graph_exec.h"
+#include "graph_memory.h"
 #include "graph_params.h"
 #include "graph_update.h"
 #include "launch.h"
@@ -14,6 +15,7 @@ static CUresult take_child(const struct graph *graph, const CUDA_CHILD_GRAPH_NOD
   CHECK(graph_of(params->graph, &given));
   if (given->moved) return CUDA_ERROR_INVALID_VALUE;
   if (params->ownership == CU_GRAPH_CHILD_GRAPH_OWNERSHIP_CLONE) {
+    if (given->memory) return CUDA_ERROR_NOT_SUPPORTED;
     *child = graph_clone(given, false);
     return *child ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
   }
@@ -30,9 +32,14 @@ static CUresult add_locked(const struct node_place *place, const CUgraphNodePara
   CHECK(graph_of(place->graph, &graph));
   CHECK(graph_check(graph, place->before, place->count));
   if (params->type == CU_GRAPH_NODE_TYPE_GRAPH) CHECK(take_child(graph, &params->graph, &child));
+  if (command) CHECK(graph_memory_enter(graph, command));
   struct node *node = graph_add(graph, place->before, place->count, params->type, command, child);
   if (node) {
-    if (child) child->moved = params->graph.ownership == CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE;
+    if (child) {
+      child->moved = params->graph.ownership == CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE;
+      for (struct graph *above = graph; above; above = above->owner ? above->owner->graph : NULL)
+        above->memory |= child->memory;
+    }
     *place->node = (CUgraphNode)node;
     return CUDA_SUCCESS;
   }
@@ -45,6 +52,10 @@ static CUresult add_locked(const struct node_place *place, const CUgraphNodePara
 
 static bool has_command(CUgraphNodeType type) {
   return type != CU_GRAPH_NODE_TYPE_GRAPH && type != CU_GRAPH_NODE_TYPE_EMPTY;
+}
+
+static bool may_change(CUgraphNodeType type) {
+  return has_command(type) && type != CU_GRAPH_NODE_TYPE_MEM_ALLOC && type != CU_GRAPH_NODE_TYPE_MEM_FREE;
 }
 
 CUresult node_add(struct node_place place, const CUgraphNodeParams *params) {
@@ -102,7 +113,7 @@ static CUresult command_for(CUgraphNode node, const CUgraphNodeParams *params, s
 CUresult node_set(CUgraphNode node, const CUgraphNodeParams *params) {
   struct command *command;
   CHECK(ready());
-  if (!has_command(params->type)) return CUDA_ERROR_NOT_SUPPORTED;
+  if (!may_change(params->type)) return CUDA_ERROR_NOT_SUPPORTED;
   CHECK(command_for(node, params, &command));
   return node_set_command(node, command);
 }
@@ -132,7 +143,7 @@ CUresult node_set_in(CUgraphExec exec, CUgraphNode node, const CUgraphNodeParams
   struct command *command;
   CHECK(ready());
   if (params->type == CU_GRAPH_NODE_TYPE_GRAPH) return update_child(exec, node, params->graph.graph);
-  if (!has_command(params->type)) return CUDA_ERROR_NOT_SUPPORTED;
+  if (!may_change(params->type)) return CUDA_ERROR_NOT_SUPPORTED;
   CHECK(command_for(node, params, &command));
   execs_lock();
   CUresult result = set_in_locked(exec, node, command);
@@ -148,7 +159,11 @@ EXPORTED CUresult cuGraphAddNode_v2(CUgraphNode *node, CUgraph graph, const CUgr
   CHECK(ready());
   if (!params || !params_clean(params)) return CUDA_ERROR_INVALID_VALUE;
   CHECK(edges_check(data, count));
-  return node_add((struct node_place){node, graph, before, count}, params);
+  CHECK(node_add((struct node_place){node, graph, before, count}, params));
+  CUgraphNodeParams made;
+  if (params->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC && node_get(*node, &made, params->type) == CUDA_SUCCESS)
+    params->alloc.dptr = made.alloc.dptr;
+  return CUDA_SUCCESS;
 }
 
 EXPORTED CUresult cuGraphAddNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *before, size_t count,

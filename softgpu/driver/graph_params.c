@@ -6,8 +6,10 @@
 #include "copy.h"
 #include "driver.h"
 #include "function.h"
+#include "graph_memory.h"
 #include "handles.h"
 #include "launch.h"
+#include "memop.h"
 
 /* The place of a node: a context, without a stream; for NULL the current one. */
 static CUresult place_of(CUcontext context, struct stream_place *place) {
@@ -28,6 +30,12 @@ static CUresult fill_of(const CUDA_MEMSET_NODE_PARAMS_v2 *params, struct command
   struct stream_place place;
   CHECK(place_of(params->ctx, &place));
   return fill_command(params, place.context, place.context_id, made);
+}
+
+static CUresult batch_of(const CUDA_BATCH_MEM_OP_NODE_PARAMS_v2 *params, struct command **made) {
+  struct stream_place place;
+  CHECK(place_of(params->ctx, &place));
+  return memop_command(params, place.context, place.context_id, made);
 }
 
 /* The two forms have the same members. */
@@ -58,11 +66,11 @@ CUresult params_command(const CUgraphNodeParams *params, struct command **made) 
     case CU_GRAPH_NODE_TYPE_EVENT_RECORD: return event_command(true, params->eventRecord.event, made);
     case CU_GRAPH_NODE_TYPE_WAIT_EVENT: return event_command(false, params->eventWait.event, made);
     case CU_GRAPH_NODE_TYPE_KERNEL: return params_launch(&params->kernel, false, made);
+    case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP: return batch_of(&params->memOp, made);
+    case CU_GRAPH_NODE_TYPE_MEM_ALLOC: return graph_alloc_command(&params->alloc, made);
+    case CU_GRAPH_NODE_TYPE_MEM_FREE: return graph_free_command(params->free.dptr, made);
     case CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL:
     case CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT:
-    case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
-    case CU_GRAPH_NODE_TYPE_MEM_FREE:
-    case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
     case CU_GRAPH_NODE_TYPE_CONDITIONAL: return CUDA_ERROR_NOT_SUPPORTED;
     default: return CUDA_ERROR_INVALID_VALUE;
   }
@@ -85,6 +93,9 @@ void command_params(const struct command *command, CUgraphNodeParams *params) {
     case CU_GRAPH_NODE_TYPE_HOST: host_params(command, &params->host); break;
     case CU_GRAPH_NODE_TYPE_EVENT_RECORD: params->eventRecord.event = event_of(command); break;
     case CU_GRAPH_NODE_TYPE_WAIT_EVENT: params->eventWait.event = event_of(command); break;
+    case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP: memop_params(command, &params->memOp); break;
+    case CU_GRAPH_NODE_TYPE_MEM_ALLOC: graph_alloc_params(command, &params->alloc); break;
+    case CU_GRAPH_NODE_TYPE_MEM_FREE: params->free.dptr = graph_free_params(command); break;
     default: break;
   }
 }
@@ -99,6 +110,9 @@ static size_t used(CUgraphNodeType type) {
     case CU_GRAPH_NODE_TYPE_GRAPH: return sizeof params->graph;
     case CU_GRAPH_NODE_TYPE_WAIT_EVENT: return sizeof params->eventWait;
     case CU_GRAPH_NODE_TYPE_EVENT_RECORD: return sizeof params->eventRecord;
+    case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP: return sizeof params->memOp;
+    case CU_GRAPH_NODE_TYPE_MEM_ALLOC: return sizeof params->alloc;
+    case CU_GRAPH_NODE_TYPE_MEM_FREE: return sizeof params->free;
     case CU_GRAPH_NODE_TYPE_EMPTY: return 0;
     default: return sizeof params->reserved1;
   }

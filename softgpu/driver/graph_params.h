@@ -6,8 +6,8 @@
 #include "command.h"
 #include "graph.h"
 
-/* What a node does: for all types but those of nodes without a command (empty ones, graphs) and those that do not exist here,
- * which are CUDA_ERROR_NOT_SUPPORTED. Not with a lock of graphs. */
+/* What a node does: for all types but those of nodes without a command (empty ones, graphs) and those that do not exist
+ * here, which are CUDA_ERROR_NOT_SUPPORTED. Not with a lock of graphs. */
 CUresult params_command(const CUgraphNodeParams *params, struct command **made);
 
 /* The same for a kernel, whose blocks may have to be there all at once. */

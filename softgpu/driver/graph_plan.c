@@ -25,6 +25,7 @@ struct laying {
   const struct items *items;
   struct laid *laid; /* one for each item */
   CUcontext contexts[MOST_LANES];
+  unsigned long long context_ids[MOST_LANES];
   uint32_t lengths[MOST_LANES];
   size_t last[MOST_LANES]; /* the last item */
   size_t lanes;
@@ -45,7 +46,7 @@ static void reach_over(struct laid *laid, const struct laid *other, size_t lanes
   if (laid->reach[other->lane] <= other->position) laid->reach[other->lane] = (uint32_t)other->position + 1;
 }
 
-/* A lane that goes on with one of the items before it, or all of which comes before it, or a new one, or else a short one. */
+/* A lane that goes on with one of the items before it, or all of which comes before it; or a new one; or a short one. */
 static size_t choose(struct laying *laying, const struct item *item, const struct laid *laid) {
   CUcontext context = context_of(item);
   size_t shortest = MOST_LANES;
@@ -92,14 +93,17 @@ static CUresult lay(struct laying *laying, size_t number) {
   laid->first_wait = laying->wait_count;
   find_waits(laying, item, laid);
   if (laid->position) reach_over(laid, &laying->laid[laying->last[laid->lane]], laying->lanes);
-  if (context_of(item)) laying->contexts[laid->lane] = context_of(item);
+  if (context_of(item)) {
+    laying->contexts[laid->lane] = context_of(item);
+    laying->context_ids[laid->lane] = item->node->command->context_id;
+  }
   laying->last[laid->lane] = number;
   return CUDA_SUCCESS;
 }
 
 static bool is_alone(const struct item *item) {
   const struct command *command = item->node ? item->node->command : NULL;
-  return command && (command->kind->foreign || command->kind->queue);
+  return command && (command->kind->foreign || command->kind->defers || command->kind->queue);
 }
 
 /* Whether an item goes into the same segment as the one before it in its lane. */
@@ -118,7 +122,8 @@ static void cut(const struct laying *laying, struct plan *plan, size_t *segment_
     } else {
       segment_of[n] = plan->segment_count++;
       plan->segments[segment_of[n]] = (struct segment){
-          .lane = laid->lane, .waits = laid->waits, .first_wait = laid->first_wait, .alone = is_alone(&laying->items->at[n])};
+          .lane = laid->lane, .waits = laid->waits, .first_wait = laid->first_wait,
+          .alone = is_alone(&laying->items->at[n])};
     }
     struct segment *segment = &plan->segments[segment_of[n]];
     sizes[segment_of[n]]++;
@@ -171,7 +176,8 @@ static CUresult build(const struct graph *graph, struct laying *laying, struct p
   size_t count = laying->items->count;
   for (size_t n = 0; n < count; n++) CHECK(lay(laying, n));
   plan->lane_count = laying->lanes;
-  for (size_t lane = 0; lane < laying->lanes; lane++) plan->lanes[lane].context = laying->contexts[lane];
+  for (size_t n = 0; n < laying->lanes; n++)
+    plan->lanes[n] = (struct lane){.context = laying->contexts[n], .context_id = laying->context_ids[n]};
   size_t *segment_of = calloc(2 * count + 1, sizeof *segment_of);
   if (!segment_of) return CUDA_ERROR_OUT_OF_MEMORY;
   cut(laying, plan, segment_of, segment_of + count);

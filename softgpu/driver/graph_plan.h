@@ -20,12 +20,13 @@ struct segment {
   struct chain *chain;
   size_t lane;
   size_t waits, first_wait; /* for other segments before it: where they are in `plan.waits` */
-  bool alone;               /* one command, which gets into queues in its own way or is a function of the program */
+  bool alone;               /* one command, which needs an operation of its own */
   bool awaited;             /* some segment of another lane waits for it, or it is the last one of its lane */
 };
 
 struct lane {
   CUcontext context; /* of all its commands; NULL: they have none */
+  unsigned long long context_id;
   size_t last;       /* its last segment */
 };
 

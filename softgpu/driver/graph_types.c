@@ -116,10 +116,83 @@ EXPORTED CUresult cuGraphExecHostNodeSetParams(CUgraphExec exec, CUgraphNode nod
   return node_set_in(exec, node, &all);
 }
 
+/* Both forms have the same members. */
+static any batch_params(const CUDA_BATCH_MEM_OP_NODE_PARAMS_v1 *params) {
+  return (any){.type = CU_GRAPH_NODE_TYPE_BATCH_MEM_OP,
+               .memOp = {.ctx = params->ctx, .count = params->count, .paramArray = params->paramArray,
+                         .flags = params->flags}};
+}
+
+EXPORTED CUresult cuGraphAddBatchMemOpNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *before, size_t count,
+                                           const CUDA_BATCH_MEM_OP_NODE_PARAMS_v1 *params) {
+  if (!params) return CUDA_ERROR_INVALID_VALUE;
+  any all = batch_params(params);
+  return node_add((struct node_place){node, graph, before, count}, &all);
+}
+
+EXPORTED CUresult cuGraphBatchMemOpNodeGetParams(CUgraphNode node, CUDA_BATCH_MEM_OP_NODE_PARAMS_v1 *params) {
+  any all;
+  if (!params) return CUDA_ERROR_INVALID_VALUE;
+  CHECK(node_get(node, &all, CU_GRAPH_NODE_TYPE_BATCH_MEM_OP));
+  *params = (CUDA_BATCH_MEM_OP_NODE_PARAMS_v1){
+      .ctx = all.memOp.ctx, .count = all.memOp.count, .paramArray = all.memOp.paramArray, .flags = all.memOp.flags};
+  return CUDA_SUCCESS;
+}
+
+EXPORTED CUresult cuGraphBatchMemOpNodeSetParams(CUgraphNode node, const CUDA_BATCH_MEM_OP_NODE_PARAMS_v1 *params) {
+  if (!params) return CUDA_ERROR_INVALID_VALUE;
+  any all = batch_params(params);
+  return node_set(node, &all);
+}
+
+EXPORTED CUresult cuGraphExecBatchMemOpNodeSetParams(CUgraphExec exec, CUgraphNode node,
+                                                     const CUDA_BATCH_MEM_OP_NODE_PARAMS_v1 *params) {
+  if (!params) return CUDA_ERROR_INVALID_VALUE;
+  any all = batch_params(params);
+  return node_set_in(exec, node, &all);
+}
+
+EXPORTED CUresult cuGraphAddMemAllocNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *before, size_t count,
+                                         CUDA_MEM_ALLOC_NODE_PARAMS_v1 *params) {
+  if (!params) return CUDA_ERROR_INVALID_VALUE;
+  any all = {.type = CU_GRAPH_NODE_TYPE_MEM_ALLOC,
+             .alloc = {.poolProps = params->poolProps, .accessDescs = params->accessDescs,
+                       .accessDescCount = params->accessDescCount, .bytesize = params->bytesize}};
+  CHECK(node_add((struct node_place){node, graph, before, count}, &all));
+  CHECK(node_get(*node, &all, CU_GRAPH_NODE_TYPE_MEM_ALLOC));
+  params->dptr = all.alloc.dptr;
+  return CUDA_SUCCESS;
+}
+
+EXPORTED CUresult cuGraphMemAllocNodeGetParams(CUgraphNode node, CUDA_MEM_ALLOC_NODE_PARAMS_v1 *params) {
+  any all;
+  if (!params) return CUDA_ERROR_INVALID_VALUE;
+  CHECK(node_get(node, &all, CU_GRAPH_NODE_TYPE_MEM_ALLOC));
+  *params = (CUDA_MEM_ALLOC_NODE_PARAMS_v1){
+      .poolProps = all.alloc.poolProps, .accessDescs = all.alloc.accessDescs,
+      .accessDescCount = all.alloc.accessDescCount, .bytesize = all.alloc.bytesize, .dptr = all.alloc.dptr};
+  return CUDA_SUCCESS;
+}
+
+EXPORTED CUresult cuGraphAddMemFreeNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *before, size_t count,
+                                        CUdeviceptr pointer) {
+  return node_add((struct node_place){node, graph, before, count},
+                  &(any){.type = CU_GRAPH_NODE_TYPE_MEM_FREE, .free = {pointer}});
+}
+
+EXPORTED CUresult cuGraphMemFreeNodeGetParams(CUgraphNode node, CUdeviceptr *pointer) {
+  any all;
+  if (!pointer) return CUDA_ERROR_INVALID_VALUE;
+  CHECK(node_get(node, &all, CU_GRAPH_NODE_TYPE_MEM_FREE));
+  *pointer = all.free.dptr;
+  return CUDA_SUCCESS;
+}
+
 #define EVENT_NODE(name, node_type, field)                                                                          \
   EXPORTED CUresult cuGraphAdd##name##Node(CUgraphNode *node, CUgraph graph, const CUgraphNode *before, size_t count, \
                                            CUevent event) {                                                         \
-    return node_add((struct node_place){node, graph, before, count}, &(any){.type = node_type, .field = {event}});             \
+    return node_add((struct node_place){node, graph, before, count},                                                \
+                    &(any){.type = node_type, .field = {event}});                                                   \
   }                                                                                                                 \
   EXPORTED CUresult cuGraph##name##NodeGetEvent(CUgraphNode node, CUevent *event) {                                 \
     any all;                                                                                                        \
@@ -140,7 +213,8 @@ EVENT_NODE(EventWait, CU_GRAPH_NODE_TYPE_WAIT_EVENT, eventWait)
 
 EXPORTED CUresult cuGraphAddChildGraphNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *before, size_t count,
                                            CUgraph child) {
-  return node_add((struct node_place){node, graph, before, count}, &(any){.type = CU_GRAPH_NODE_TYPE_GRAPH, .graph = {.graph = child}});
+  return node_add((struct node_place){node, graph, before, count},
+                  &(any){.type = CU_GRAPH_NODE_TYPE_GRAPH, .graph = {.graph = child}});
 }
 
 EXPORTED CUresult cuGraphChildGraphNodeGetGraph(CUgraphNode handle, CUgraph *graph) {

@@ -79,7 +79,7 @@ static CUresult pair_graphs(struct update *update, const struct graph *mine, con
 static CUresult apply(struct update *update) {
   for (size_t n = 0; n < update->mine.count; n++) {
     const struct node *mine = update->mine.at[n], *theirs = update->theirs.at[n];
-    if (!mine->command) continue;
+    if (mine->command == theirs->command) continue;
     CUgraphExecUpdateResult result = params_change(mine->command, theirs->command);
     if (result != CU_GRAPH_EXEC_UPDATE_SUCCESS) return fail(update, result, theirs, NULL);
   }

@@ -21,7 +21,8 @@
   KIND(GRAPH_EXEC, "executable graphs") \
   KIND(USER_OBJECT, "user objects")     \
   KIND(POOL, "memory pools")  \
-  KIND(MEMORY, "handles of memory")
+  KIND(MEMORY, "handles of memory") \
+  KIND(ARRAY, "arrays")
 
 #define HANDLE_KIND(kind, name) kind,
 enum handle { HANDLES(HANDLE_KIND) HANDLE_KINDS };

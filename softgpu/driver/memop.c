@@ -111,7 +111,8 @@ static void end(struct command *command) {
   free(batch);
 }
 
-static const struct command_kind BATCH = {.type = CU_GRAPH_NODE_TYPE_BATCH_MEM_OP, .run = run, .end = end};
+static const struct command_kind BATCH = {
+    .type = CU_GRAPH_NODE_TYPE_BATCH_MEM_OP, .defers = true, .run = run, .end = end};
 
 void memop_params(const struct command *command, CUDA_BATCH_MEM_OP_NODE_PARAMS_v2 *params) {
   const struct batch *batch = (const struct batch *)command;

@@ -8,6 +8,7 @@
 #include "arena.h"
 #include "capture.h"
 #include "driver.h"
+#include "graph_memory.h"
 #include "managed.h"
 #include "mapping.h"
 #include "pool.h"
@@ -133,7 +134,9 @@ EXPORTED CUresult cuMemAllocPitch_v2(CUdeviceptr *pointer, size_t *pitch, size_t
 EXPORTED CUresult cuMemFree_v2(CUdeviceptr pointer) {
   CHECK(ready());
   static const unsigned KINDS = 1u << ON_DEVICE | 1u << POOLED | 1u << MANAGED;
-  return pointer ? take_away(pointer, KINDS, CUDA_ERROR_INVALID_VALUE) : CUDA_SUCCESS;
+  CUresult result = pointer ? capture_permits() : CUDA_SUCCESS;
+  if (!pointer || result != CUDA_SUCCESS || graph_memory_free(pointer, NULL, &result)) return result;
+  return take_away(pointer, KINDS, CUDA_ERROR_INVALID_VALUE);
 }
 
 EXPORTED CUresult cuMemGetInfo_v2(size_t *unused, size_t *total) {

@@ -14,6 +14,7 @@
 #include "capture.h"
 #include "command.h"
 #include "driver.h"
+#include "graph_memory.h"
 #include "mapping.h"
 #include "memfile.h"
 #include "memory.h"
@@ -64,13 +65,36 @@ static CUresult take(struct pool *pool, size_t bytes, CUdeviceptr *pointer) {
   return result;
 }
 
+/* In a graph it is memory of the graph, wherever streams get theirs from. */
+static CUresult capture_allocation(const struct stream_place *place, CUdevice device, size_t bytes, CUdeviceptr *pointer) {
+  CUDA_MEM_ALLOC_NODE_PARAMS_v2 params = {
+      .poolProps = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED, .location = {CU_MEM_LOCATION_TYPE_DEVICE, device}},
+      .bytesize = bytes};
+  struct command *command;
+  CHECK(graph_alloc_command(&params, &command));
+  graph_alloc_params(command, &params);
+  CHECK(submit(place, false, command));
+  *pointer = params.dptr;
+  return CUDA_SUCCESS;
+}
+
+static CUresult capture_release(const struct stream_place *place, CUdeviceptr pointer) {
+  struct command *command;
+  CHECK(graph_free_command(pointer, &command));
+  return submit(place, false, command);
+}
+
 static CUresult allocate(CUdeviceptr *pointer, size_t bytes, CUmemoryPool handle, CUstream stream, bool own) {
   struct stream_place place;
   struct pool *pool;
   CHECK(stream_place(stream, own, &place));
-  if (is_captured(&place)) return capture_refuse(&place); /* graphs have no memory of their own here */
   if (!pointer || !bytes) return CUDA_ERROR_INVALID_VALUE;
   CHECK(handle ? pool_with(handle, &pool) : pool_current(place.device, &pool));
+  if (is_captured(&place)) {
+    CUdevice device = pool->device;
+    pool_release(pool);
+    return capture_allocation(&place, device, bytes, pointer);
+  }
   CUresult result = pool->arena ? take(pool, bytes, pointer) : CUDA_ERROR_INVALID_VALUE;
   if (result == CUDA_ERROR_OUT_OF_MEMORY && leaving) {
     work_wait(place.context);
@@ -142,11 +166,13 @@ static const struct command_kind RELEASE = {
 static CUresult release(CUdeviceptr pointer, CUstream stream, bool own) {
   struct stream_place place;
   CHECK(stream_place(stream, own, &place));
-  if (is_captured(&place)) return capture_refuse(&place); /* graphs have no memory of their own here */
+  CUresult result;
+  if (is_captured(&place)) return capture_release(&place, pointer);
+  if (graph_memory_free(pointer, &place, &result)) return result;
   unsigned long long id;
   if (!mark(pointer, true, &id)) return CUDA_ERROR_INVALID_VALUE;
   struct release *made = malloc(sizeof *made);
-  CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
+  result = CUDA_ERROR_OUT_OF_MEMORY;
   if (made) {
     *made = (struct release){command_begin(&RELEASE, &place), pointer, id};
     result = submit(&place, false, &made->command);

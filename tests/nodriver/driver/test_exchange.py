@@ -89,11 +89,14 @@ def receive():
 Start = Callable[..., Program]
 
 
+FLEET = "T4,L4;from=T4:to=L4:bandwidth_gb_s=10:peer=true"
+
+
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Start]:
     made: list[Program] = []
 
-    def begin(machine: str = "one", devices: str = "T4,L4", line: socket.socket | None = None) -> Program:
+    def begin(machine: str = "one", devices: str = FLEET, line: socket.socket | None = None) -> Program:
         files = [line.fileno()] if line else []
         made.append(Program(tmp_path, machine, devices, f"LINE = {files[0] if files else 0}\n{PRELUDE}", files))
         return made[-1]

@@ -13,6 +13,7 @@ from tools import native
 PROGRAMS = sorted(path.stem for path in FOLDER.glob("*.c"))
 KINDS = ["", *native.SANITIZERS]
 SAID = {
+    "graph_kernels": (r"kernel mix, line \d+: .* at 0x1000, outside every allocation.*",),
     "access": (r"kernel (put|get), line \d+: (st|ld).global.u32 (reads|writes) .*",),
     "kernels": (
         "a module cannot be loaded: .*PTX:4:11.*", r"kernel saxpy, line \d+: .* at 0x1000, outside every allocation.*",

@@ -54,7 +54,7 @@ def test_the_suite_needs_the_engine() -> None:
     assert set(engine) <= set(requirements("dev"))
 
 
-@pytest.mark.parametrize("extra", ["dev", "producers"])
+@pytest.mark.parametrize("extra", ["dev", "clients"])
 def test_lock_satisfies_the_requirements(extra: str) -> None:
     pins = locked(extra)
     for text in (*METADATA["project"]["dependencies"], *requirements(extra)):
@@ -64,7 +64,7 @@ def test_lock_satisfies_the_requirements(extra: str) -> None:
         assert all(wanted.specifier.contains(version) for version in versions), text
 
 
-@pytest.mark.parametrize("extra", ["dev", "producers"])
+@pytest.mark.parametrize("extra", ["dev", "clients"])
 def test_lock_has_hashes_and_names_no_index(extra: str) -> None:
     text = (ROOT / "requirements" / f"{extra}.lock").read_text(encoding="utf-8")
     assert "://" not in text
@@ -75,9 +75,9 @@ def test_lock_has_hashes_and_names_no_index(extra: str) -> None:
 
 
 def test_the_two_locks_agree() -> None:
-    dev, producers = locked("dev"), locked("producers")
-    assert {name: dev[name] for name in dev.keys() & producers.keys()} == {
-        name: producers[name] for name in dev.keys() & producers.keys()
+    dev, clients = locked("dev"), locked("clients")
+    assert {name: dev[name] for name in dev.keys() & clients.keys()} == {
+        name: clients[name] for name in dev.keys() & clients.keys()
     }
 
 

@@ -314,6 +314,82 @@ static void batches(void) {
   GIVES(CUDA_ERROR_INVALID_VALUE, cuMemcpy3DBatchAsync_v2(1, solids, 1, stream));
 }
 
+static void arrays(void) {
+  CUarray line, plane, solid;
+  CUDA_ARRAY_DESCRIPTOR wanted = {.Width = 10, .Format = CU_AD_FORMAT_FLOAT, .NumChannels = 2}, is;
+  CUDA_ARRAY3D_DESCRIPTOR wanted_3d = {.Width = 8, .Height = 6, .Depth = 5, .Format = CU_AD_FORMAT_UNSIGNED_INT8,
+                                       .NumChannels = 1, .Flags = CUDA_ARRAY3D_SURFACE_LDST}, is_3d;
+  CUDA_ARRAY3D_DESCRIPTOR_v1 old;
+  OK(cuArrayCreate_v2(&line, &wanted));
+  wanted.Height = 4;
+  OK(cuArrayCreate_v2(&plane, &wanted));
+  OK(cuArray3DCreate_v2(&solid, &wanted_3d));
+  OK(cuArrayGetDescriptor_v2(&is, plane));
+  CHECK(is.Width == 10 && is.Height == 4 && is.Format == CU_AD_FORMAT_FLOAT && is.NumChannels == 2);
+  OK(cuArray3DGetDescriptor_v2(&is_3d, line));
+  CHECK(is_3d.Width == 10 && !is_3d.Height && !is_3d.Depth && !is_3d.Flags);
+  OK(cuArray3DGetDescriptor(&old, solid));
+  CHECK(old.Width == 8 && old.Height == 6 && old.Depth == 5 && old.Flags == CUDA_ARRAY3D_SURFACE_LDST);
+
+  fresh();
+  OK(cuMemcpyHtoA_v2(line, 8, from, 72));
+  OK(cuMemcpyAtoHAsync_v2(to, line, 0, 80, stream));
+  memcpy(expected + 8, from, 72);
+  CHECK(!memcmp(to, expected, 80)); /* new memory is zero */
+  OK(cuMemcpyAtoA_v2(plane, 0, line, 8, 72));
+  OK(cuMemcpyAtoD_v2(a, plane, 0, 80));
+  OK(cuMemcpyDtoA_v2(line, 40, a + 8, 40));
+  OK(cuMemcpyAtoH(to, line, 40, 40));
+  CHECK(!memcmp(to, from + 8, 40));
+  GIVES(CUDA_ERROR_INVALID_VALUE, cuMemcpyHtoA_v2(line, 16, from, 72));
+  GIVES(CUDA_ERROR_INVALID_VALUE, cuMemcpyHtoA_v2(line, 4, from, 8)); /* half an element */
+  GIVES(CUDA_ERROR_INVALID_VALUE, cuMemcpyHtoA_v2(line, 8, from, 12));
+  GIVES(CUDA_ERROR_INVALID_HANDLE, cuMemcpyHtoA_v2((CUarray)from, 0, from, 8));
+
+  CUDA_MEMCPY2D rows = {.srcMemoryType = CU_MEMORYTYPE_HOST, .srcHost = from, .srcPitch = WIDE,
+                        .dstMemoryType = CU_MEMORYTYPE_ARRAY, .dstArray = plane, .dstXInBytes = 16, .dstY = 1,
+                        .WidthInBytes = 24, .Height = 3};
+  CUDA_MEMCPY2D back = {.srcMemoryType = CU_MEMORYTYPE_ARRAY, .srcArray = plane, .srcXInBytes = 16, .srcY = 1,
+                        .dstMemoryType = CU_MEMORYTYPE_HOST, .dstHost = to, .dstPitch = 30, .WidthInBytes = 24,
+                        .Height = 3};
+  OK(cuMemcpy2D_v2(&rows));
+  OK(cuMemcpy2D_v2(&back));
+  for (int y = 0; y < 3; y++) CHECK(!memcmp(to + 30 * y, from + WIDE * y, 24));
+  rows.Height = 4;
+  GIVES(CUDA_ERROR_INVALID_VALUE, cuMemcpy2D_v2(&rows));
+
+  CUDA_MEMCPY3D_BATCH_OP in_3d = {
+      .src = {.type = CU_MEMCPY_OPERAND_TYPE_POINTER, .op.ptr = {.ptr = (CUdeviceptr)from, .rowLength = 7}},
+      .dst = {.type = CU_MEMCPY_OPERAND_TYPE_ARRAY, .op.array = {.array = solid, .offset = {1, 2, 3}}},
+      .extent = {7, 4, 2}, .srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_DURING_API_CALL,
+  };
+  OK(cuMemcpy3DBatchAsync_v2(1, &in_3d, 0, stream));
+  CUDA_MEMCPY3D_PEER out = {.srcMemoryType = CU_MEMORYTYPE_ARRAY, .srcArray = solid, .srcZ = 3, .srcY = 2, .srcXInBytes = 1,
+                            .dstMemoryType = CU_MEMORYTYPE_DEVICE, .dstDevice = b, .WidthInBytes = 7, .Height = 4, .Depth = 2};
+  OK(cuCtxGetCurrent(&out.dstContext));
+  OK(cuMemsetD8_v2(b, 0, BYTES));
+  OK(cuStreamSynchronize(NULL));
+  OK(cuMemcpy3DPeerAsync(&out, stream));
+  memset(expected, 0, BYTES);
+  memcpy(expected, from, 56);
+  CHECK(same(b));
+  in_3d.dst.op.array.offset.z = 4;
+  GIVES(CUDA_ERROR_INVALID_VALUE, cuMemcpy3DBatchAsync_v2(1, &in_3d, 0, stream));
+
+  wanted.NumChannels = 3;
+  GIVES(CUDA_ERROR_INVALID_VALUE, cuArrayCreate_v2(&line, &wanted));
+  wanted = (CUDA_ARRAY_DESCRIPTOR){.Width = 8, .Format = CU_AD_FORMAT_NV12, .NumChannels = 1};
+  GIVES(CUDA_ERROR_NOT_SUPPORTED, cuArrayCreate_v2(&line, &wanted));
+  wanted_3d.Flags = CUDA_ARRAY3D_CUBEMAP;
+  GIVES(CUDA_ERROR_INVALID_VALUE, cuArray3DCreate_v2(&line, &wanted_3d));
+  wanted_3d.Flags = 1u << 20;
+  GIVES(CUDA_ERROR_INVALID_VALUE, cuArray3DCreate_v2(&line, &wanted_3d));
+  OK(cuArrayDestroy(plane));
+  GIVES(CUDA_ERROR_INVALID_HANDLE, cuArrayDestroy(plane));
+  GIVES(CUDA_ERROR_INVALID_HANDLE, cuArrayGetDescriptor_v2(&is, plane));
+  OK(cuArrayDestroy(line)); /* the third one ends with its context */
+}
+
 /* Sizes on both sides of those at which a copy is done differently. */
 static void sizes(void) {
   enum { MOST = 5 << 20 };
@@ -353,6 +429,7 @@ int main(void) {
   peers();
   waits();
   batches();
+  arrays();
   sizes();
   OK(cuDevicePrimaryCtxRelease_v2(0));
   return 0;

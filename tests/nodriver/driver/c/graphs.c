@@ -135,7 +135,8 @@ static void structure(void) {
   OK(cuGraphAddDependencies(graph, &c, &b, NULL, 1));
   GIVES(CUDA_ERROR_INVALID_VALUE, cuGraphInstantiate(&exec, graph, 0));
   GIVES(CUDA_ERROR_INVALID_VALUE, cuGraphInstantiateWithParams(&exec, graph, &params));
-  CHECK(params.result_out == CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE && (params.hErrNode_out == b || params.hErrNode_out == c));
+  CHECK(params.result_out == CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE);
+  CHECK(params.hErrNode_out == b || params.hErrNode_out == c);
   OK(cuGraphDestroyNode(c));
   GIVES(CUDA_ERROR_INVALID_VALUE, cuGraphDestroyNode(c));
   OK(cuGraphNodeGetDependentNodes(b, NULL, NULL, &count));
@@ -427,7 +428,7 @@ static void updates(void) {
   add_copy(graph, &a, 1, memory + 8, memory);
   CUgraphExec exec = instantiate(graph);
   /* The same shape, in another order of making. */
-  CUgraphNode x = add_copy(same, NULL, 0, memory + 8, memory), y = add_copy(same, NULL, 0, memory + 4, memory + 8);
+  CUgraphNode x = add_copy(same, NULL, 0, memory + 8, memory), y = add_copy(same, NULL, 0, memory + 4, memory);
   CUgraphNode z = add_set(same, NULL, 0, memory, 2), from[2] = {z, z}, to[2] = {x, y};
   OK(cuGraphAddDependencies(same, from, to, NULL, 2));
   OK(cuGraphExecUpdate(exec, same, &info));
@@ -473,6 +474,97 @@ static void updates(void) {
   OK(cuGraphDestroy(wider));
   OK(cuGraphDestroy(changed));
   OK(cuMemFree(memory));
+}
+
+/* Memory that graphs allocate: at the same address in every launch, and the program's until it is freed. */
+static CUgraphNode add_alloc(CUgraph graph, size_t bytes, CUdeviceptr *pointer) {
+  CUgraphNode node;
+  CUDA_MEM_ALLOC_NODE_PARAMS params = {
+      .poolProps = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED, .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}},
+      .bytesize = bytes};
+  OK(cuGraphAddMemAllocNode(&node, graph, NULL, 0, &params));
+  *pointer = params.dptr;
+  OK(cuGraphMemAllocNodeGetParams(node, &params));
+  CHECK(params.dptr == *pointer && params.bytesize == bytes);
+  return node;
+}
+
+static cuuint64_t graph_bytes(void) {
+  cuuint64_t bytes;
+  OK(cuDeviceGetGraphMemAttribute(0, CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT, &bytes));
+  return bytes;
+}
+
+static void memory_nodes(void) {
+  CUdeviceptr inner, kept, out, pointer;
+  unsigned back[2];
+  CUgraphExec second, freeing_exec;
+  CHECK(!graph_bytes());
+  OK(cuMemAlloc(&out, 4));
+  CUgraph graph = new_graph(), freeing = new_graph(), none;
+  CUgraphNode a = add_alloc(graph, 4096, &inner), b = add_set(graph, &a, 1, inner, 21), free_node;
+  CUgraphNode c = add_copy(graph, &b, 1, out, inner), keeps = add_alloc(graph, 512, &kept);
+  add_set(graph, &keeps, 1, kept, 22);
+  CHECK(graph_bytes() == 4608);
+  OK(cuGraphAddMemFreeNode(&free_node, graph, &c, 1, inner));
+  OK(cuGraphMemFreeNodeGetParams(free_node, &pointer));
+  CHECK(pointer == inner);
+  GIVES(CUDA_ERROR_INVALID_VALUE, cuGraphAddMemFreeNode(&c, graph, NULL, 0, inner));
+  GIVES(CUDA_ERROR_INVALID_VALUE, cuGraphAddMemFreeNode(&c, freeing, NULL, 0, inner));
+  GIVES(CUDA_ERROR_INVALID_VALUE, cuGraphAddMemFreeNode(&c, graph, NULL, 0, out));
+  GIVES(CUDA_ERROR_NOT_SUPPORTED, cuGraphClone(&none, graph));
+  GIVES(CUDA_ERROR_NOT_SUPPORTED, cuGraphDestroyNode(b));
+  GIVES(CUDA_ERROR_NOT_SUPPORTED, cuGraphRemoveDependencies(graph, &a, &b, NULL, 1));
+  GIVES(CUDA_ERROR_NOT_SUPPORTED, cuGraphAddChildGraphNode(&c, freeing, NULL, 0, graph));
+  CUgraphExec exec = instantiate(graph);
+  GIVES(CUDA_ERROR_INVALID_VALUE, cuGraphInstantiate(&second, graph, 0));
+  GIVES(CUDA_ERROR_INVALID_VALUE, cuMemFree(kept)); /* not before a launch */
+  launch(exec);
+  OK(cuMemcpyDtoH(&back[0], out, 4));
+  OK(cuMemcpyDtoH(&back[1], kept, 4));
+  CHECK(back[0] == 21 && back[1] == 22);
+  GIVES(CUDA_ERROR_INVALID_VALUE, cuGraphLaunch(exec, stream)); /* it is not freed yet */
+  OK(cuMemFreeAsync(kept, stream));
+  GIVES(CUDA_ERROR_INVALID_VALUE, cuMemFreeAsync(kept, stream));
+  GIVES(CUDA_ERROR_INVALID_VALUE, cuMemFree(inner));
+  launch(exec);
+  OK(cuMemFree(kept));
+  launch(exec);
+  OK(cuGraphAddMemFreeNode(&c, freeing, NULL, 0, kept));
+  OK(cuGraphInstantiate(&freeing_exec, freeing, 0));
+  launch(freeing_exec);
+  GIVES(CUDA_ERROR_INVALID_VALUE, cuGraphLaunch(freeing_exec, stream));
+  OK(cuGraphExecDestroy(exec));
+  OK(cuGraphInstantiate(&exec, graph, CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH));
+  launch(exec);
+  launch(exec);
+  OK(cuGraphExecDestroy(exec));
+  OK(cuGraphExecDestroy(freeing_exec));
+  OK(cuGraphDestroy(graph));
+  OK(cuGraphDestroy(freeing));
+  CHECK(graph_bytes() == 512); /* what the last launch has left */
+  OK(cuMemcpyDtoH(&back[1], kept, 4));
+  CHECK(back[1] == 22);
+  OK(cuMemFree(kept));
+  CHECK(!graph_bytes());
+  GIVES(CUDA_ERROR_INVALID_VALUE, cuMemcpyDtoH(&back[1], kept, 4));
+  /* By capture. */
+  OK(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+  OK(cuMemAllocAsync(&inner, 64, stream));
+  OK(cuMemsetD32Async(inner, 23, 1, stream));
+  OK(cuMemcpyDtoDAsync(out, inner, 4, stream));
+  OK(cuMemFreeAsync(inner, stream));
+  OK(cuStreamEndCapture(stream, &graph));
+  exec = instantiate(graph);
+  OK(cuGraphDestroy(graph));
+  launch(exec);
+  launch(exec);
+  OK(cuMemcpyDtoH(&back[0], out, 4));
+  CHECK(back[0] == 23);
+  OK(cuGraphExecDestroy(exec));
+  CHECK(!graph_bytes());
+  OK(cuDeviceGraphMemTrim(0));
+  OK(cuMemFree(out));
 }
 
 static atomic_int destroyed;
@@ -704,11 +796,12 @@ static void two_contexts(void) {
   launch(exec);
   OK(cuMemcpyDtoH(&back, there, 4));
   CHECK(back == 5);
+  OK(cuMemFree(there));
+  OK(cuDevicePrimaryCtxRelease(1));
+  GIVES(CUDA_ERROR_CONTEXT_IS_DESTROYED, cuGraphLaunch(exec, stream));
   OK(cuGraphExecDestroy(exec));
   OK(cuGraphDestroy(graph));
   OK(cuMemFree(here));
-  OK(cuMemFree(there));
-  OK(cuDevicePrimaryCtxRelease(1));
 }
 
 /* Threads that launch and change one executable graph, and make others. */
@@ -769,6 +862,7 @@ int main(void) {
   events();
   children();
   updates();
+  memory_nodes();
   user_objects();
   OK(cuMemAllocHost((void **)&cells, sizeof model));
   memset(cells, 0, sizeof model);

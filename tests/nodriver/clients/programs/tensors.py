@@ -1,0 +1,58 @@
+"""Runs tensor programs on tinygrad's default device: ``tensors.py RESULTS all|some|recorded|unknown`` writes an .npz.
+
+``some`` are a third of them and those that must not be left out, ``unknown`` those that nothing but another device can be compared with, ``recorded`` those that are repeated. Keys
+are ``NAME/NUMBER``, and ``NAME/NUMBER/numpy`` for what numpy makes of the same numbers; types that numpy lacks are
+written as f32 under ``NAME/NUMBER/TYPE``. ``NAME/loose`` is the case's factor; one that raises has a text under
+``NAME/error``.
+"""
+
+from __future__ import annotations
+
+import sys
+import traceback
+import zlib
+from collections.abc import Callable
+
+import numpy as np
+import tensor_cases_jit  # noqa: F401 - adds cases
+from tensor_cases import CASES, Case
+from tinygrad import Tensor
+
+CHOICES: dict[str, Callable[[Case], bool]] = {
+    "all": lambda one: True,
+    "some": lambda one: zlib.crc32(one.name.encode()) % 3 == 0 or "cores" in one.name or "device" in one.name,
+    "unknown": lambda one: one.expected is None,
+    "recorded": lambda one: one.name.startswith("recorded"),
+}
+
+
+def results(one: Case) -> dict[str, np.ndarray]:
+    found: dict[str, np.ndarray] = {}
+    try:
+        tensors = one.make()
+        Tensor.realize(*tensors)
+        for number, tensor in enumerate(tensors):
+            wide = tensor.dtype.fmt is None
+            key = f"{one.name}/{number}" + (f"/{tensor.dtype.name}" if wide else "")
+            found[key] = (tensor.float() if wide else tensor).numpy()
+        if one.expected is not None:
+            expected = one.expected()
+            assert len(expected) == len(tensors), "a case and its arrays differ in number"
+            found |= {f"{one.name}/{number}/numpy": np.asarray(array) for number, array in enumerate(expected)}
+        found[f"{one.name}/loose"] = np.asarray(one.loose)
+    except Exception:
+        found[f"{one.name}/error"] = np.asarray(traceback.format_exc()[-1500:])
+    return found
+
+
+def main() -> None:
+    path, choice = sys.argv[1:]
+    found: dict[str, np.ndarray] = {}
+    for one in CASES.values():
+        if CHOICES[choice](one):
+            found |= results(one)
+    np.savez(path, **found)
+
+
+if __name__ == "__main__":
+    main()
