@@ -1,9 +1,9 @@
 """Runs tensor programs on tinygrad's default device: ``tensors.py RESULTS all|some|recorded|unknown`` writes an .npz.
 
-``some`` are a third of them and those that must not be left out, ``unknown`` those that nothing but another device can be compared with, ``recorded`` those that are repeated. Keys
-are ``NAME/NUMBER``, and ``NAME/NUMBER/numpy`` for what numpy makes of the same numbers; types that numpy lacks are
-written as f32 under ``NAME/NUMBER/TYPE``. ``NAME/loose`` is the case's factor; one that raises has a text under
-``NAME/error``.
+``some`` are a third of them and those that must not be left out, ``recorded`` those that are repeated, ``unknown``
+those that nothing but another device can be compared with. Keys are ``NAME/NUMBER``, and ``NAME/NUMBER/numpy`` for what
+numpy makes of the same numbers; types that numpy lacks are written as f32 under ``NAME/NUMBER/TYPE``. ``NAME/loose`` is
+the case's factor; one that raises has a text under ``NAME/error``.
 """
 
 from __future__ import annotations
