@@ -76,6 +76,8 @@ static CUresult outcome(const struct sg_kernel *kernel, const struct sg_result *
   return CUDA_ERROR_LAUNCH_FAILED;
 }
 
+static bool is_empty(const uint32_t grid[3]) { return !grid[0] || !grid[1] || !grid[2]; }
+
 static CUresult run_in(const struct launch *launch, const struct view *view) {
   const struct sg_kernel *kernel = launch->variant->kernel;
   uint64_t few[MOST_GLOBALS], *globals = kernel->global_count <= MOST_GLOBALS ? few : NULL;
@@ -118,6 +120,10 @@ static CUresult run_in(const struct launch *launch, const struct view *view) {
 static CUresult run(const struct command *command) {
   const struct launch *launch = (const struct launch *)command;
   struct view *view;
+  if (is_empty(launch->grid)) {
+    complain("kernel %.80s: a graph is launched before its node has got a grid", launch->function->kernel->described->name);
+    return CUDA_ERROR_LAUNCH_FAILED;
+  }
   CHECK(allocations_table(launch->module->context, launch->module->device, &view));
   CUresult result = run_in(launch, view);
   view_release(view);
@@ -161,9 +167,10 @@ static CUresult read_parameters(const struct description_kernel *described, void
   return CUDA_SUCCESS;
 }
 
+/* Programs make nodes of graphs before they know the grid; then an extent may be 0. */
 static CUresult check_extents(const uint32_t grid[3], const uint32_t block[3], const struct description_kernel *described) {
   for (int n = 0; n < 3; n++)
-    if (!grid[n] || grid[n] > LARGEST_GRID[n] || !block[n] || block[n] > LARGEST_BLOCK[n]) return CUDA_ERROR_INVALID_VALUE;
+    if (grid[n] > LARGEST_GRID[n] || !block[n] || block[n] > LARGEST_BLOCK[n]) return CUDA_ERROR_INVALID_VALUE;
   uint64_t threads = (uint64_t)block[0] * block[1] * block[2];
   if (threads > MOST_THREADS) return CUDA_ERROR_INVALID_VALUE;
   const uint32_t *required = described->required;
@@ -240,6 +247,7 @@ static CUresult launch(const CUDA_KERNEL_NODE_PARAMS *params, bool cooperative, 
   struct stream_place place;
   struct command *made;
   CHECK(stream_place(stream, own, &place));
+  if (is_empty((uint32_t[]){params->gridDimX, params->gridDimY, params->gridDimZ})) return CUDA_ERROR_INVALID_VALUE;
   CHECK(launch_command(params, cooperative, &place, &made));
   return submit(&place, false, made);
 }
