@@ -110,7 +110,7 @@ static CUresult run_in(const struct launch *launch, const struct view *view) {
 static CUresult run(const struct command *command) {
   const struct launch *launch = (const struct launch *)command;
   struct view *view;
-  CHECK(allocations_table(launch->module->context, launch->module->device, &view));
+  CHECK(allocations_table(launch->module->context, launch->module->context_id, launch->module->device, &view));
   CUresult result = run_in(launch, view);
   view_release(view);
   return result;
