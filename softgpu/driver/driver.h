@@ -66,7 +66,7 @@ unsigned context_count(void); /* living ones */
 
 /* context.c: the contexts whose memory one has been given access to. */
 enum { MOST_PEERS = 64 };
-size_t context_peers(CUcontext context, CUcontext peers[MOST_PEERS]);
+bool context_peers(CUcontext context, unsigned long long id, CUcontext peers[MOST_PEERS], size_t *count); /* false: it is no more */
 
 /* peer.c */
 bool devices_are_peers(CUdevice first, CUdevice second);

@@ -124,7 +124,7 @@ static CUresult run(const struct command *command) {
     complain("kernel %.80s: a graph is launched before its node has got a grid", launch->function->kernel->described->name);
     return CUDA_ERROR_LAUNCH_FAILED;
   }
-  CHECK(allocations_table(launch->module->context, launch->module->device, &view));
+  CHECK(allocations_table(launch->module->context, launch->module->context_id, launch->module->device, &view));
   CUresult result = run_in(launch, view);
   view_release(view);
   return result;

@@ -57,7 +57,7 @@ SPECIAL = {
 """Parameters by function and name."""
 
 _COUNT = re.compile(r"^(num\w*|\w*[cC]ount|len)$")
-_ENDS = re.compile(r"Destroy|Free|Unload|Unregister|Unmap|Close|Release|Reset|Disable")
+_ENDS = re.compile(r"Destroy|Free|Unload|Unregister|Unmap|Close|Release|Reset|Disable|Detach")
 _FREES = re.compile(r"Free|Unmap|CloseMem")
 _PRIMARY = re.compile(r"PrimaryCtx(Release|Reset)")
 _MAKES = re.compile(r"Create|Alloc|Load|Retain|Clone|Instantiate|Add|Get|Import|Begin|EndCapture|Enumerate")
@@ -224,7 +224,7 @@ def call(function: Function) -> str | None:
             lines.append(f"  if (result == CUDA_SUCCESS && values[{n}]) {pointer.replace('$', f'values[{n}]')}")
     if re.search("Export.*ShareableHandle", function.name):
         lines.append("  if (result == CUDA_SUCCESS) close(*(const int *)(uintptr_t)values[0]);")
-    if re.search("Ctx(Destroy|Release|Reset)|PrimaryCtx", function.name):
+    if re.search("Ctx(Destroy|Detach|Release|Reset)|PrimaryCtx", function.name):
         lines.append("  if (result == CUDA_SUCCESS) context_ended(f);")
     return "\n".join([*lines, "  return result;", "}"])
 
