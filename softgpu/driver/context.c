@@ -12,6 +12,7 @@
 #include "memory.h"
 #include "module.h"
 #include "stream.h"
+#include "strict.h"
 
 enum { DEEPEST = 4096, LOWEST_PRIORITY = 0, HIGHEST_PRIORITY = -5, API_VERSION = 3020 };
 
@@ -40,7 +41,7 @@ static const size_t LIMITS[CU_LIMIT_MAX] = {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* all that follows, and all fields */
-static struct context *living;
+static struct context *living, *ending; /* ending: no handles any more, but their work may not be done yet */
 static unsigned long long last_id;
 static struct freed freed = FREED;
 static struct {
@@ -140,7 +141,9 @@ CUresult context_here(CUcontext handle, struct here *here) {
   struct context *context;
   CHECK(hold(handle, &context));
   *here = (struct here){(CUcontext)context, context->device, context->id, context->legacy};
-  return done(context->failed);
+  CUresult result = done(context->failed);
+  strict_pass(here->context);
+  return result;
 }
 
 /* The one that had a number; its address may be another's by now. The lock is held. */
@@ -153,6 +156,13 @@ void context_fail(CUcontext handle, unsigned long long id, CUresult result) {
   struct context *context = numbered(handle, id);
   if (context && context->failed == CUDA_SUCCESS) context->failed = result;
   pthread_mutex_unlock(&lock);
+}
+
+unsigned long long context_id(CUcontext handle) {
+  pthread_mutex_lock(&lock);
+  unsigned long long id = is_alive(handle) ? ((struct context *)handle)->id : 0;
+  pthread_mutex_unlock(&lock);
+  return id;
 }
 
 CUresult context_result(CUcontext handle, unsigned long long id) {
@@ -199,15 +209,19 @@ static bool peer_drop(struct context *context, const struct context *peer) {
   return true;
 }
 
+static void take_out(struct context **list, const struct context *context) {
+  while (*list != context) list = &(*list)->next;
+  *list = context->next;
+}
+
 /* Its handle is none any more. The lock is held; `finish` follows without it. */
 static void forget(struct context *context) {
-  for (struct context **at = &living; *at; at = &(*at)->next)
-    if (*at == context) {
-      *at = context->next;
-      break;
-    }
+  take_out(&living, context);
   for (struct context *other = living; other; other = other->next) peer_drop(other, context);
+  for (struct context *other = ending; other; other = other->next) peer_drop(other, context);
   context->alive = false;
+  context->next = ending;
+  ending = context;
 }
 
 /* What it has to do is still done; then all that it has is given back. */
@@ -221,6 +235,7 @@ static void finish(struct context *context) {
   memory_end((CUcontext)context);
   queue_drop(context->legacy);
   pthread_mutex_lock(&lock);
+  take_out(&ending, context);
   let_go(context);
   pthread_mutex_unlock(&lock);
 }
@@ -467,13 +482,15 @@ EXPORTED CUresult cuCtxGetStreamPriorityRange(int *least, int *greatest) {
 
 /* Peers. */
 
-size_t context_peers(CUcontext handle, CUcontext peers[MOST_PEERS]) {
-  const struct context *context = (struct context *)handle;
+bool context_peers(CUcontext handle, unsigned long long id, CUcontext peers[MOST_PEERS], size_t *count) {
   pthread_mutex_lock(&lock);
-  unsigned count = context->peer_count;
-  for (unsigned n = 0; n < count; n++) peers[n] = (CUcontext)context->peers[n];
+  const struct context *context = numbered(handle, id);
+  for (struct context *other = ending; other && !context; other = other->next)
+    if ((CUcontext)other == handle && other->id == id) context = other;
+  *count = context ? context->peer_count : 0;
+  for (size_t n = 0; n < *count; n++) peers[n] = (CUcontext)context->peers[n];
   pthread_mutex_unlock(&lock);
-  return count;
+  return context;
 }
 
 /* The current context and another one, with the lock held after success. */

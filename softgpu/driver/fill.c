@@ -40,6 +40,7 @@ static CUresult run(const struct command *command) {
   const struct fill *fill = (const struct fill *)command;
   for (size_t y = 0; y < fill->params.height; y++)
     fill_row((uint8_t *)(uintptr_t)(fill->params.dst + y * fill->params.pitch), &fill->params, fill->row);
+  cost_fill(fill->memory.device, fill->row * fill->params.height);
   return CUDA_SUCCESS;
 }
 

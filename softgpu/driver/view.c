@@ -156,10 +156,13 @@ static bool amend_all(struct building *building, unsigned long long now) {
 }
 
 /* A view as things are now, made from an old one that nobody else has, or NULL. */
-static struct kept *build(CUcontext context, CUdevice device, struct kept *old) {
+static CUresult build(CUcontext context, unsigned long long id, CUdevice device, struct kept *old, struct kept **made) {
   struct building building = {.kept = old, .device = 1ull << device};
   unsigned long long now = allocations_state(); /* before anything is looked at: what changes meanwhile makes it old */
-  building.context_count = context_peers(context, building.contexts);
+  if (!context_peers(context, id, building.contexts, &building.context_count)) {
+    if (old) view_release(&old->view);
+    return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+  }
   building.contexts[building.context_count++] = context;
   allocations_read();
   if (!old || !amend_all(&building, now)) {
@@ -173,7 +176,8 @@ static struct kept *build(CUcontext context, CUdevice device, struct kept *old) 
   allocations_release();
   if (old && building.kept != old) view_release(&old->view);
   if (building.kept && building.failed) view_release(&building.kept->view);
-  return building.failed ? NULL : building.kept;
+  *made = building.kept;
+  return building.failed || !building.kept ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
 }
 
 /* The slot of a context, if it has one. The lock is held. */
@@ -204,7 +208,7 @@ static void keep(CUcontext context, struct kept *kept) {
   if (old) view_release(&old->view);
 }
 
-CUresult allocations_table(CUcontext context, CUdevice device, struct view **view) {
+CUresult allocations_table(CUcontext context, unsigned long long id, CUdevice device, struct view **view) {
   struct kept *kept = NULL, *old = NULL;
   pthread_mutex_lock(&lock);
   struct slot *slot = slot_of(context);
@@ -217,8 +221,7 @@ CUresult allocations_table(CUcontext context, CUdevice device, struct view **vie
   }
   pthread_mutex_unlock(&lock);
   if (!kept) {
-    kept = build(context, device, old);
-    if (!kept) return CUDA_ERROR_OUT_OF_MEMORY;
+    CHECK(build(context, id, device, old, &kept));
     keep(context, kept);
   }
   *view = &kept->view;

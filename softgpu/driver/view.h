@@ -13,7 +13,7 @@ struct view {
 
 /* What kernels of a context, which is on `device`, may access now; a reference, to be given back when they have ended. It is
  * made anew only if something has changed. */
-CUresult allocations_table(CUcontext context, CUdevice device, struct view **view);
+CUresult allocations_table(CUcontext context, unsigned long long id, CUdevice device, struct view **view);
 void view_release(struct view *view);
 
 /* No view is kept for later: for memory that is given back, and when a context ends. */

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from softgpu.driver.wrappers import STRUCTURES as PASSED
 from softgpu.driver.wrappers import parameters
 from tessera.driver_api import DONE, Function, functions
 
@@ -26,11 +27,41 @@ SCALARS = {
 NEVER: dict[str, str] = {}
 """Functions that are not called, and why."""
 
+STRUCTURES = {
+    "CUlaunchConfig": "launch_config", "CUDA_MEMCPY2D_v1": "copy_2d_v1", "CUDA_MEMCPY2D_v2": "copy_2d",
+    "CUDA_MEMCPY3D_v1": "copy_3d_v1", "CUDA_MEMCPY3D_v2": "copy_3d", "CUDA_MEMCPY3D_PEER_v1": "copy_3d_peer",
+    "CUDA_MEMSET_NODE_PARAMS_v1": "fill_params", "CUDA_KERNEL_NODE_PARAMS_v1": "kernel_params",
+    "CUDA_KERNEL_NODE_PARAMS_v2": "kernel_params", "CUDA_HOST_NODE_PARAMS_v1": "host_params",
+    "CUgraphEdgeData": "edges", "CUmemLocation_v1": "location", "CUmemAllocationProp_v1": "allocation_properties",
+    "CUmemPoolProps_v1": "pool_properties", "CUmemAccessDesc_v1": "access_rights",
+    "CUstreamAttrValue_v1": "attribute_value", "CUkernelNodeAttrValue_v1": "attribute_value",
+}
+"""Pointers to constant ones, and the functions that fill them."""
+
+SPECIAL = {
+    ("cuGraphAddNode", "nodeParams"): "node_params(f)",
+    ("cuGraphNodeSetParams", "nodeParams"): "node_params(f)",
+    ("cuGraphExecNodeSetParams", "nodeParams"): "node_params(f)",
+    ("cuStreamBatchMemOp", "paramArray"): "memory_operations(f)",
+    ("cuUserObjectCreate", "destroy"): "(uint64_t)(uintptr_t)some_destructor(f)",
+    ("cuGraphDebugDotPrint", "path"): '"/dev/null"',
+    ("cuMemRangeGetAttribute", "dataSize"): "below(f, 65)",
+    ("cuGraphInstantiate", "bufferSize"): "below(f, 4096)",
+    ("cuMemImportFromShareableHandle", "osHandle"): "below(f, 12) - 1",
+    ("cuMemPoolImportFromShareableHandle", "handle"): "below(f, 12) - 1",
+    ("cuMemAddressReserve", "size"): "large_size(f)", ("cuMemAddressReserve", "alignment"): "small_size(f)",
+    ("cuMemAddressFree", "size"): "large_size(f)", ("cuMemMap", "size"): "large_size(f)",
+    ("cuMemMap", "offset"): "one_in(f, 4) ? large_size(f) : 0", ("cuMemUnmap", "size"): "large_size(f)",
+    ("cuMemSetAccess", "size"): "large_size(f)", ("cuMemCreate", "size"): "large_size(f)",
+}
+"""Parameters by function and name."""
+
 _COUNT = re.compile(r"^(num\w*|\w*[cC]ount|len)$")
-_ENDS = re.compile(r"Destroy|Free|Unload|Unregister|Unmap|Close|Release|Reset|Disable")
+_ENDS = re.compile(r"Destroy|Free|Unload|Unregister|Unmap|Close|Release|Reset|Disable|Detach")
+_FREES = re.compile(r"Free|Unmap|CloseMem")
 _PRIMARY = re.compile(r"PrimaryCtx(Release|Reset)")
 _MAKES = re.compile(r"Create|Alloc|Load|Retain|Clone|Instantiate|Add|Get|Import|Begin|EndCapture|Enumerate")
-_OFTEN = re.compile(r"Create|Alloc|Launch|Memcpy|Memset|Record|Wait|Load|Add|Instantiate|GetFunction|GetKernel|Elapsed")
+_OFTEN = re.compile(r"Create|Alloc|Launch|Memcpy|Memset|Record|Wait|Load|Add|Instantiate|GetFunction|GetKernel|Elapsed|EndCapture")
 _EITHER = re.compile(r"^cuMemcpy(Async|Peer|PeerAsync)?(_pt[ds][sz])?$")
 _BY_NAME = {
     "gridDimX": "extent(f, 8, 1u << 31)", "gridDimY": "extent(f, 2, 65536)", "gridDimZ": "extent(f, 2, 65536)",
@@ -49,6 +80,12 @@ class Argument:
 
 def argument(function: Function, kind: str, name: str) -> Argument | None:
     """What a parameter gets; None: no rule knows it."""
+    special = _special(function, name)
+    if special is not None:
+        return Argument(special)
+    structure = STRUCTURES.get(kind.removeprefix("const ").removesuffix(" *"))
+    if structure and kind.startswith("const "):
+        return Argument(f"{structure}(f)")
     kind = kind.removeprefix("const ").replace("_v1", "").replace("CUdeviceptr_v2", "CUdeviceptr")
     base, stars = kind.rstrip(" *"), kind.count("*")
     if base in HANDLES:
@@ -61,9 +98,19 @@ def argument(function: Function, kind: str, name: str) -> Argument | None:
         return Argument(_BY_NAME[name])
     if stars == 1:
         return _pointer(function, base, kind)
-    if stars:
-        return None
-    return _number(function, base, name)
+    if stars == 2:
+        return Argument("room(f)")
+    return None if stars else _number(function, base, name)
+
+
+def _special(function: Function, name: str) -> str | None:
+    if (function.name, name) in SPECIAL:
+        return SPECIAL[function.name, name]
+    if function.name.startswith("cuStreamWaitValue"):
+        return {"addr": "zero_address(f)", "value": "0", "flags": "below(f, 2)"}.get(name)
+    if name in ("dsts", "srcs", "dptrs"):
+        return "addresses(f)"
+    return "location_itself(f)" if name == "location" and "CUmemLocation_v1 location" in function.parameters else None
 
 
 def _handle(function: Function, base: str, stars: int) -> Argument | None:
@@ -76,18 +123,20 @@ def _handle(function: Function, base: str, stars: int) -> Argument | None:
     if stars == 1:
         keeps = _MAKES.search(function.name) and (base != "CUcontext" or re.search("Create|Retain", function.name))
         return Argument("room(f)", f"keep_handle(f, P_{base}, *(const uint64_t *)$);" if keeps else "")
-    return None
+    return Argument("room(f)") if stars == 2 else None
 
 
 def _address(function: Function, stars: int) -> Argument | None:
     if stars == 1 and "const CUdeviceptr" not in function.parameters:
-        keeps = "Alloc" in function.name or "Reserve" in function.name or "Global" in function.name
+        keeps = re.search("Alloc|Global|ImportPointer|OpenMemHandle", function.name)
+        if function.name == "cuMemAddressReserve":
+            return Argument("room(f)", "keep_reserved(f, *(const uint64_t *)$, size_of(values[1]));")
         return Argument("room(f)", "keep_memory(f, *(const uint64_t *)$, size_of(values[1]), false);" if keeps else "")
     if stars:
         return None
     either = _EITHER.match(function.symbol)
     return Argument("living_address(f)" if either else "some_address(f)",
-                    "freed_memory(f, $);" if "Free" in function.name else "")
+                    "freed_memory(f, $);" if _FREES.search(function.name) else "")
 
 
 def _untyped(function: Function, base: str, stars: int, name: str) -> Argument | None:
@@ -117,8 +166,8 @@ def _untyped(function: Function, base: str, stars: int, name: str) -> Argument |
 
 
 def _pointer(function: Function, base: str, kind: str) -> Argument | None:
-    if base == "CUlaunchConfig":
-        return Argument("launch_config(f)")
+    if base in ("CUipcMemHandle", "CUipcEventHandle"):
+        return Argument("f->shared_handle")
     if base == "CUjit_option":
         return Argument("some_options(f)")
     if base in SCALARS or base == "float" or re.match("CU(pointer|mem_range)_attribute$", base):
@@ -137,6 +186,10 @@ def _number(function: Function, base: str, name: str) -> Argument | None:
         return Argument("(uint64_t)(uintptr_t)some_callback(f)")
     if _COUNT.match(name) or name == "paramIndex":
         return Argument("one_in(f, 2) ? below(f, 5) : 0")
+    if base in ("CUipcMemHandle", "CUipcEventHandle"):
+        return Argument("f->shared_handle")
+    if "Callback" in base or base == "CUoccupancyB2DSize":
+        return Argument("0")
     if base == "CUjitInputType":
         return Argument("one_in(f, 4) ? below(f, 8) : CU_JIT_INPUT_PTX")
     if base == "size_t":
@@ -169,19 +222,23 @@ def call(function: Function) -> str | None:
         if one.kept:
             pointer = one.kept.replace("*(const uint64_t *)$", f"*(const uint64_t *)(uintptr_t)values[{n}]")
             lines.append(f"  if (result == CUDA_SUCCESS && values[{n}]) {pointer.replace('$', f'values[{n}]')}")
-    if re.search("Ctx(Destroy|Release|Reset)|PrimaryCtx", function.name):
+    if re.search("Export.*ShareableHandle", function.name):
+        lines.append("  if (result == CUDA_SUCCESS) close(*(const int *)(uintptr_t)values[0]);")
+    if re.search("Ctx(Destroy|Detach|Release|Reset)|PrimaryCtx", function.name):
         lines.append("  if (result == CUDA_SUCCESS) context_ended(f);")
     return "\n".join([*lines, "  return result;", "}"])
 
 
 def _passed(kind: str, value: str) -> str:
-    """A parameter of its type from the 64 bits that stand for it."""
+    """A parameter of its type from the 64 bits that stand for it, or point to it."""
+    if kind in PASSED:
+        return f"*({kind} *)(uintptr_t){value}"
     return f"({kind})" + (f"(uintptr_t){value}" if "*" in kind or kind.startswith("CU") else value)
 
 
 def source() -> str:
     """A C file with all calls and their table."""
-    lines = ['#include "fuzz.h"', "#include <string.h>"]
+    lines = ['#include "fuzz.h"', "#include <string.h>", "#include <unistd.h>"]
     rows = []
     for function in functions():
         text = call(function) if function.status == DONE else None
@@ -189,8 +246,10 @@ def source() -> str:
             continue
         ending = "ENDS_ALL" if _PRIMARY.search(function.name) else \
             "ENDS_ONE" if _ENDS.search(function.name) else "ENDS_NOTHING"
-        weight = 1 if function.name.startswith("cuCtx") else \
+        weight = 1 if re.match("cuCtx|cuStreamBeginCapture", function.name) else \
             6 if _OFTEN.search(function.name) else 2 if ending == "ENDS_ONE" else 1
+        if function.header != "cuda":
+            lines.append(f"CUresult {function.symbol}({function.parameters});")
         lines.append(text)
         rows.append(f"{{call_{function.symbol}, {weight}, {ending}}},")
     lines += ["const struct fuzzed fuzzed[] = {", *rows, "};", f"const unsigned fuzzed_count = {len(rows)};"]

@@ -17,6 +17,7 @@ SAID = {
         r"kernel mix, line \d+: .* at 0x1000, outside every allocation.*",
         "a graph was launched whose node of kernel mix has no blocks yet"),
     "access": (r"kernel (put|get), line \d+: (st|ld).global.u32 (reads|writes) .*",),
+    "clock": ("modelled clock: .*",),
     "kernels": (
         "a module cannot be loaded: .*PTX:4:11.*", r"kernel saxpy, line \d+: .* at 0x1000, outside every allocation.*",
         r"kernel saxpy, line \d+: ld.global.f32 reads 4 bytes at 0x\w+, outside .*",

@@ -90,6 +90,10 @@ size_t some_size(struct fuzzer *f) {
   return one_in(f, 8) ? ONE_OF(f, 1 << 20, 300000, (1 << 20) + 1) : small_size(f);
 }
 
+size_t large_size(struct fuzzer *f) {
+  return one_in(f, 5) ? some_size(f) : ONE_OF(f, 2 << 20, 4 << 20, 2 << 20, 1 << 20);
+}
+
 uint64_t some_number(struct fuzzer *f) {
   if (one_in(f, 10)) return ONE_OF(f, UINT64_MAX, 1u << 31, UINT32_MAX, 1ull << 32, INT32_MAX);
   return below(f, one_in(f, 4) ? 200 : 12);
@@ -158,6 +162,8 @@ static void called_back(CUstream stream, CUresult result, void *given) {
 }
 
 CUhostFn some_function(struct fuzzer *f) { return one_in(f, 20) ? NULL : one_in(f, 3) ? call_back : do_nothing; }
+CUhostFn some_destructor(struct fuzzer *f) { return one_in(f, 20) ? NULL : do_nothing; }
+CUdeviceptr zero_address(struct fuzzer *f) { return f->zero + 8 * below(f, 8); }
 CUstreamCallback some_callback(struct fuzzer *f) { return one_in(f, 20) ? NULL : called_back; }
 
 unsigned extent(struct fuzzer *f, unsigned most, unsigned too_many) {
@@ -236,6 +242,11 @@ void keep_memory(struct fuzzer *f, CUdeviceptr start, size_t size, bool pinned) 
   pthread_mutex_lock(&f->things->lock);
   f->things->memory[f->things->next_memory++ % KEPT] = (struct memory){start, size, true, pinned};
   pthread_mutex_unlock(&f->things->lock);
+}
+
+void keep_reserved(struct fuzzer *f, CUdeviceptr start, size_t size) {
+  keep_memory(f, start, size, false);
+  freed_memory(f, start);
 }
 
 void freed_memory(struct fuzzer *f, CUdeviceptr start) {

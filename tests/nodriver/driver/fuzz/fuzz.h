@@ -45,6 +45,9 @@ struct fuzzer {
   _Atomic uint64_t since;      /* when the call that goes on began; 0: none does */
   void *options[4];            /* of links, to their end */
   uint8_t log[ROOM];
+  uint64_t shared_handle[16]; /* of memory or an event, for other processes */
+  CUmemLocation where;
+  CUdeviceptr zero;
   uint8_t rooms[ROOMS][ROOM] __attribute__((aligned(64)));
 };
 
@@ -93,13 +96,37 @@ void **rooms(struct fuzzer *f);           /* several addresses of rooms */
 CUjit_option *some_options(struct fuzzer *f);
 void **option_values(struct fuzzer *f);
 CUlaunchConfig *launch_config(struct fuzzer *f);
+CUhostFn some_destructor(struct fuzzer *f);
+CUdeviceptr zero_address(struct fuzzer *f); /* of 64 bytes that are and stay zero */
+size_t large_size(struct fuzzer *f);        /* of what is mapped, up to 4 MiB */
+CUdeviceptr *addresses(struct fuzzer *f);
+
+/* structures.c */
+void *copy_2d_v1(struct fuzzer *f);
+void *copy_2d(struct fuzzer *f);
+void *copy_3d_v1(struct fuzzer *f);
+void *copy_3d(struct fuzzer *f);
+void *copy_3d_peer(struct fuzzer *f);
+void *fill_params(struct fuzzer *f);
+void *kernel_params(struct fuzzer *f);
+void *host_params(struct fuzzer *f);
+void *node_params(struct fuzzer *f);
+void *edges(struct fuzzer *f);
+void *location(struct fuzzer *f);
+void *location_itself(struct fuzzer *f);
+void *allocation_properties(struct fuzzer *f);
+void *pool_properties(struct fuzzer *f);
+void *access_rights(struct fuzzer *f);
+void *attribute_value(struct fuzzer *f);
+void *memory_operations(struct fuzzer *f);
 
 /* What has come of a call. */
 void keep_handle(struct fuzzer *f, enum pool pool, uint64_t handle);
 void ended_handle(struct fuzzer *f, enum pool pool, uint64_t handle);
 /* Of memory, by an argument that is its size or something much larger. */
-static inline size_t size_of(uint64_t argument) { return argument < 1u << 21 ? argument : 0; }
+static inline size_t size_of(uint64_t argument) { return argument <= 4u << 20 ? argument : 0; }
 void keep_memory(struct fuzzer *f, CUdeviceptr start, size_t size, bool pinned);
+void keep_reserved(struct fuzzer *f, CUdeviceptr start, size_t size); /* addresses without memory */
 void freed_memory(struct fuzzer *f, CUdeviceptr start);
 void context_ended(struct fuzzer *f);
 

@@ -121,8 +121,10 @@ static bool needs_context(CUresult result) {
 
 /* So that no result depends on time. */
 static void wait_for_all(struct fuzzer *f) {
+  f->since = now();
   cuCtxSynchronize();
   for (unsigned n = 0; n < KEPT; n++) cuStreamSynchronize((CUstream)(uintptr_t)f->own->handles[P_CUstream][n]);
+  f->since = 0;
 }
 
 static void *work(void *given) {
@@ -212,8 +214,11 @@ int main(int count, char **given) {
   patience = (uint64_t)(atof(given[6]) * 1e9);
   begin(atoi(given[1]), given[7]);
   if (cuInit(0) || cuCtxCreate_v2(&bases[0], 0, 0) || cuCtxCreate_v2(&bases[1], 0, 1)) return 2;
+  void *zero;
+  if (cuMemHostAlloc(&zero, 64, CU_MEMHOSTALLOC_PORTABLE)) return 2;
   cuCtxPopCurrent_v2(NULL);
   cuCtxPopCurrent_v2(NULL);
+  for (unsigned n = 0; n < threads; n++) fuzzers[n].zero = (CUdeviceptr)(uintptr_t)zero;
   for (unsigned n = 0; n < threads; n++) pthread_create(&workers[n], NULL, work, &fuzzers[n]);
   watch();
   for (unsigned n = 0; n < threads; n++) pthread_join(workers[n], NULL);
