@@ -194,7 +194,7 @@ class Access:
         if self.lower.target.has("avx512f"):
             return False
         unknown = not self.place.scalar and self.place.shape.group == 1 and self.place.space not in (LOCAL, PARAM)
-        return unknown and self.kind in (READ, WRITE) and self.vectors and not self._always_slow()
+        return unknown and self.kind in (READ, WRITE) and self.vectors and not self.always_slow()
 
     def guess(self) -> tuple[Access, Value] | None:
         """The access as it is where the lanes' places turn out to follow each other, and whether they do and are
@@ -250,7 +250,7 @@ class Access:
     def passes(self) -> Value | None:
         """An i1 that is true when the fast path may be taken; None when that is known."""
         space = self.place.space
-        if self._always_slow():
+        if self.always_slow():
             return Value("false", "i1")
         if self.place.scalar and any(o % self.width for o in self.offsets):
             return Value("false", "i1")
@@ -258,7 +258,7 @@ class Access:
             return self._in_space()
         return self._compare(False)
 
-    def _always_slow(self) -> bool:
+    def always_slow(self) -> bool:
         """Whether the run-time has to see every access."""
         return self.lower.options.logs and self._is_global()
 
@@ -406,7 +406,7 @@ class Access:
         lower = self.lower
         room = lower.room("addresses", 8 * WARP)
         lower.store(self.addresses(), room, 64)
-        if self._always_slow():
+        if self.always_slow():
             lower.helper(LOG, "void", room, self.mask.bits, self.site)
         lower.checked_helper(RESOLVE, room, self.mask.bits, self.site, self.cache())
         return room

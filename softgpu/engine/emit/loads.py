@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from softgpu.engine.emit import rows
+from softgpu.engine.emit import bands, rows
 from softgpu.engine.emit.access import (
     FEW,
     GATHER,
@@ -37,6 +37,25 @@ CACHE_LINE, LINES_AHEAD = 64, 4
 def load(access: Access) -> list[Value]:
     """The elements, as integers: scalars when all lanes read one place, else vectors. One generic address may be a
     place in local memory for each lane."""
+    lower, b = access.lower, access.lower.builder
+    band = bands.band_of(access)
+    if band is None or band.passes is None:
+        return _load_alone(access)
+    fast, slow, done = lower.label("read"), lower.label("unread"), lower.label("loaded")
+    lower.branch(band.passes, fast, slow, likely=True)
+    lower.place(fast)
+    quick = bands.read(access, band)
+    lower.jump(done)
+    lower.place(slow)
+    (careful,) = _load_alone(access)
+    end = lower.present.label
+    lower.jump(done)
+    lower.place(done)
+    return [b.emit(f"phi {quick.type} [ {quick.ref}, %{fast} ], [ {careful.ref}, %{end} ]", quick.type)]
+
+
+def _load_alone(access: Access) -> list[Value]:
+    """Without others."""
     lower, b = access.lower, access.lower.builder
     guess = access.guess()
     if guess is None:

@@ -7,7 +7,7 @@ into SSA values. Emitters of instructions get the :class:`Lower` of the kernel, 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from ptxparse.flow import Flow
 from ptxparse.model import FloatImmediate, Immediate, Instruction, Negated, Operand, Register, Symbol
@@ -25,6 +25,9 @@ from softgpu.engine.shapes import Shape
 from softgpu.engine.special import special_type
 from softgpu.engine.target import Target
 from softgpu.engine.webs import Web
+
+if TYPE_CHECKING:
+    from softgpu.engine.emit.bands import Band
 
 FULL = -1
 SCRATCH_BYTES = 32 * WARP
@@ -85,6 +88,7 @@ class Lower:
         self.caches: dict[tuple[object, int, int], int] = {}
         self.tables: dict[tuple[int, ...], str] = {}
         self.families: dict[tuple[int, str], Family] = {}
+        self.bands: list[Band] = []
         self.counters: list[dict[str, int]] = []
         self.specials: dict[str, Value] = {}
         self.environment: dict[str, Value] = {}

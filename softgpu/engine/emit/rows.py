@@ -146,6 +146,14 @@ class Places:
         type_ = row_type(self.width)
         return self.inner.emit(f"load {type_}, ptr {self._pointer(lane).ref}, align {self.width}", type_)
 
+    def bytes(self, lane: int, start: int) -> Value:
+        """``width`` single bytes from a lane's place on, or from some bytes behind it, aligned or not."""
+        at = self._pointer(lane)
+        if start:
+            at = self.inner.emit(f"getelementptr i8, ptr {at.ref}, i64 {start}", "ptr")
+        type_ = shaped("i8", self.width)
+        return self.inner.emit(f"load {type_}, ptr {at.ref}, align 1", type_)
+
     def store(self, row: Value, lane: int) -> None:
         self.inner.line(f"  store {row.type} {row.ref}, ptr {self._pointer(lane).ref}, align {self.width}")
 

@@ -137,6 +137,7 @@ class Walk:
         """Emit a block's instructions but a closing jump, wait or exit, which is returned."""
         body = self.flow.blocks[block]
         self.lower.families.clear()
+        self.lower.bands.clear()
         self.lower.present.begin()
         self._count_block(block)
         for index in range(body.start, body.end):
