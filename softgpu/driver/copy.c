@@ -140,7 +140,10 @@ static CUresult find(const struct given *given, struct extent extent, struct row
   if (!base || __builtin_add_overflow(base, offset, &rows->start) || __builtin_add_overflow(rows->start, last, &end))
     return CUDA_ERROR_INVALID_VALUE;
   rows->slice = slice;
-  *memory = memory_hold(rows->start, last);
+  if (given->type == CU_MEMORYTYPE_HOST)
+    *memory = memory_hold(rows->start, last);
+  else /* from where the call says that its memory is: what lies outside of that is not other memory */
+    *memory = memory_hold(base, offset + last);
   bool partly_registered = given->type == CU_MEMORYTYPE_HOST && memory->host && !memory->whole;
   if (partly_registered) memory->known = false;
   if (memory->known ? !memory->whole : given->type == CU_MEMORYTYPE_DEVICE) return CUDA_ERROR_INVALID_VALUE;

@@ -44,7 +44,7 @@ SPECIAL = {
     ("cuGraphExecNodeSetParams", "nodeParams"): "node_params(f)",
     ("cuStreamBatchMemOp", "paramArray"): "memory_operations(f)",
     ("cuUserObjectCreate", "destroy"): "(uint64_t)(uintptr_t)some_destructor(f)",
-    ("cuGraphDebugDotPrint", "path"): '"/dev/null"',
+    ("cuGraphDebugDotPrint", "path"): '"/dev/null"', ("cuLogsDumpToFile", "pathToFile"): '"/dev/null"',
     ("cuMemRangeGetAttribute", "dataSize"): "below(f, 65)",
     ("cuGraphInstantiate", "bufferSize"): "below(f, 4096)",
     ("cuMemImportFromShareableHandle", "osHandle"): "below(f, 12) - 1",

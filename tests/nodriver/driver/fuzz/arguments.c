@@ -100,6 +100,7 @@ uint64_t some_number(struct fuzzer *f) {
 }
 
 unsigned some_flags(struct fuzzer *f) {
+  if (one_in(f, 2)) return 0;
   if (!one_in(f, 3)) return below(f, 4);
   return one_in(f, 3) ? (unsigned)roll(f) : 1u << below(f, 32);
 }

@@ -108,13 +108,15 @@ static void new_context(struct fuzzer *f, bool base) {
   if (shared) pthread_rwlock_unlock(&turn);
 }
 
-static bool needs_context(CUresult result) {
+static bool needs_context(struct fuzzer *f, CUresult result) {
   switch ((int)result) {
     case CUDA_ERROR_INVALID_CONTEXT:
     case CUDA_ERROR_CONTEXT_IS_DESTROYED:
     case CUDA_ERROR_ILLEGAL_ADDRESS:
     case CUDA_ERROR_MISALIGNED_ADDRESS:
     case CUDA_ERROR_LAUNCH_FAILED: return true;
+    case CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED:
+    case CUDA_ERROR_STREAM_CAPTURE_IMPLICIT: return one_in(f, 20); /* nobody may know the stream any more */
     default: return false;
   }
 }
@@ -141,7 +143,7 @@ static void *work(void *given) {
     if (shared) pthread_rwlock_unlock(&turn);
     calls++;
     if (threads == 1) wait_for_all(f);
-    if (one_in(f, 400) || needs_context(result))
+    if (one_in(f, 400) || needs_context(f, result))
       new_context(f, one_in(f, 8));
   }
   ended++;
@@ -153,6 +155,13 @@ static void print_stack(int signal) {
   (void)signal;
   backtrace_symbols_fd(frames, backtrace(frames, 64), STDERR_FILENO);
   dprintf(STDERR_FILENO, "--\n");
+}
+
+/* The sanitizers have their own. */
+static void crash(int number) {
+  print_stack(number);
+  signal(number, SIG_DFL);
+  raise(number);
 }
 
 /* A call takes too long: where all threads are, or without gdb those that call, and an end. */
@@ -192,6 +201,12 @@ static void begin(int seed, const char *path) {
   pthread_rwlock_init(&turn, &attributes);
   pthread_mutex_init(&common.lock, NULL);
   signal(SIGUSR1, print_stack);
+#if !defined __SANITIZE_ADDRESS__ && !defined __SANITIZE_THREAD__
+  signal(SIGSEGV, crash);
+  signal(SIGBUS, crash);
+#else
+  (void)crash;
+#endif
   for (unsigned n = 0; n < fuzzed_count; n++) weights += fuzzed[n].weight;
   for (unsigned n = 0; n < threads; n++) {
     pthread_mutex_init(&own[n].lock, NULL);
