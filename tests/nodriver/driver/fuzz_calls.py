@@ -61,7 +61,8 @@ _ENDS = re.compile(r"Destroy|Free|Unload|Unregister|Unmap|Close|Release|Reset|Di
 _FREES = re.compile(r"Free|Unmap|CloseMem")
 _PRIMARY = re.compile(r"PrimaryCtx(Release|Reset)")
 _MAKES = re.compile(r"Create|Alloc|Load|Retain|Clone|Instantiate|Add|Get|Import|Begin|EndCapture|Enumerate")
-_OFTEN = re.compile(r"Create|Alloc|Launch|Memcpy|Memset|Record|Wait|Load|Add|Instantiate|GetFunction|GetKernel|Elapsed|EndCapture")
+_OFTEN = re.compile(r"Create|Alloc|Launch|Memcpy|Memset|Record|Wait|Load|Add|Instantiate|GetFunction|GetKernel|Elapsed"
+                    r"|EndCapture")
 _EITHER = re.compile(r"^cuMemcpy(Async|Peer|PeerAsync)?(_pt[ds][sz])?$")
 _BY_NAME = {
     "gridDimX": "extent(f, 8, 1u << 31)", "gridDimY": "extent(f, 2, 65536)", "gridDimZ": "extent(f, 2, 65536)",
