@@ -69,9 +69,13 @@ static struct extent joined(const struct copy *copy) {
   return extent;
 }
 
+static bool is_empty(const struct copy *copy) {
+  return !copy->extent.row || !copy->extent.height || !copy->extent.depth;
+}
+
 static CUresult run(const struct command *command) {
   const struct copy *copy = (const struct copy *)command;
-  move(copy->target, copy->source, joined(copy));
+  if (!is_empty(copy)) move(copy->target, copy->source, joined(copy));
   return CUDA_SUCCESS;
 }
 
@@ -177,10 +181,6 @@ CUresult copy_command(const CUDA_MEMCPY3D *params, CUcontext context, unsigned l
   CHECK(make(params, &(struct stream_place){.context = context, .context_id = context_id}, &copy));
   *made = &copy->command;
   return CUDA_SUCCESS;
-}
-
-static bool is_empty(const struct copy *copy) {
-  return !copy->extent.row || !copy->extent.height || !copy->extent.depth;
 }
 
 /* Read the source now: what the program writes there later does not matter any more. */
