@@ -70,8 +70,13 @@ static struct extent joined(const struct copy *copy) {
   return extent;
 }
 
+static bool is_empty(const struct copy *copy) {
+  return !copy->extent.row || !copy->extent.height || !copy->extent.depth;
+}
+
 static CUresult run(const struct command *command) {
   const struct copy *copy = (const struct copy *)command;
+  if (is_empty(copy)) return CUDA_SUCCESS;
   move(copy->target, copy->source, joined(copy));
   cost_copy(copy->target_memory.device, copy->source_memory.device,
             copy->extent.row * copy->extent.height * copy->extent.depth);
@@ -180,10 +185,6 @@ CUresult copy_command(const CUDA_MEMCPY3D *params, CUcontext context, unsigned l
   CHECK(make(params, &(struct stream_place){.context = context, .context_id = context_id}, &copy));
   *made = &copy->command;
   return CUDA_SUCCESS;
-}
-
-static bool is_empty(const struct copy *copy) {
-  return !copy->extent.row || !copy->extent.height || !copy->extent.depth;
 }
 
 /* Read the source now: what the program writes there later does not matter any more. */

@@ -76,6 +76,16 @@ static void equip(struct fuzzer *f) {
   CUstream stream;
   CUevent event;
   CUdeviceptr memory;
+  CUgraph graph;
+  CUgraphNode node;
+  CUmemoryPool pool;
+  CUmemPoolProps properties = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED, .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE}};
+  if (one_in(f, 4) && !cuMemPoolCreate(&pool, &properties)) keep_handle(f, P_CUmemoryPool, (uint64_t)(uintptr_t)pool);
+  if (one_in(f, 2) && !cuGraphCreate(&graph, 0)) {
+    keep_handle(f, P_CUgraph, (uint64_t)(uintptr_t)graph);
+    for (unsigned n = 0; n < 3; n++)
+      if (!cuGraphAddEmptyNode(&node, graph, NULL, 0)) keep_handle(f, P_CUgraphNode, (uint64_t)(uintptr_t)node);
+  }
   if (!cuStreamCreate(&stream, below(f, 2))) keep_handle(f, P_CUstream, (uint64_t)(uintptr_t)stream);
   for (unsigned n = 0; n < 2; n++)
     if (!cuEventCreate(&event, 0) && !cuEventRecord(event, NULL)) keep_handle(f, P_CUevent, (uint64_t)(uintptr_t)event);
@@ -108,15 +118,13 @@ static void new_context(struct fuzzer *f, bool base) {
   if (shared) pthread_rwlock_unlock(&turn);
 }
 
-static bool needs_context(struct fuzzer *f, CUresult result) {
+static bool needs_context(CUresult result) {
   switch ((int)result) {
     case CUDA_ERROR_INVALID_CONTEXT:
     case CUDA_ERROR_CONTEXT_IS_DESTROYED:
     case CUDA_ERROR_ILLEGAL_ADDRESS:
     case CUDA_ERROR_MISALIGNED_ADDRESS:
     case CUDA_ERROR_LAUNCH_FAILED: return true;
-    case CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED:
-    case CUDA_ERROR_STREAM_CAPTURE_IMPLICIT: return one_in(f, 20); /* nobody may know the stream any more */
     default: return false;
   }
 }
@@ -127,6 +135,16 @@ static void wait_for_all(struct fuzzer *f) {
   cuCtxSynchronize();
   for (unsigned n = 0; n < KEPT; n++) cuStreamSynchronize((CUstream)(uintptr_t)f->own->handles[P_CUstream][n]);
   f->since = 0;
+}
+
+/* Or nothing else can be done any more. */
+static void end_capture(struct fuzzer *f) {
+  CUgraph graph;
+  CUstream stream = (CUstream)(uintptr_t)f->captured;
+  f->captured = 0;
+  if (shared) pthread_rwlock_rdlock(&turn);
+  if (!cuStreamEndCapture(stream, &graph) && graph) keep_handle(f, P_CUgraph, (uint64_t)(uintptr_t)graph);
+  if (shared) pthread_rwlock_unlock(&turn);
 }
 
 static void *work(void *given) {
@@ -143,7 +161,8 @@ static void *work(void *given) {
     if (shared) pthread_rwlock_unlock(&turn);
     calls++;
     if (threads == 1) wait_for_all(f);
-    if (one_in(f, 400) || needs_context(f, result))
+    if (f->captured && one_in(f, 40)) end_capture(f);
+    if (one_in(f, 400) || needs_context(result))
       new_context(f, one_in(f, 8));
   }
   ended++;
