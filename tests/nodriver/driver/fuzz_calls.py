@@ -49,7 +49,7 @@ SPECIAL = {
     ("cuGraphInstantiate", "bufferSize"): "below(f, 4096)",
     ("cuMemImportFromShareableHandle", "osHandle"): "below(f, 12) - 1",
     ("cuMemPoolImportFromShareableHandle", "handle"): "below(f, 12) - 1",
-    ("cuMemAddressReserve", "size"): "large_size(f)", 
+    ("cuMemAddressReserve", "size"): "large_size(f)",
     ("cuMemAddressReserve", "alignment"): "one_in(f, 4) ? small_size(f) : 0",
     ("cuMemAddressReserve", "addr"): "one_in(f, 6) ? some_address(f) : 0",
     ("cuMemAddressFree", "size"): "large_size(f)", ("cuMemMap", "size"): "large_size(f)",
