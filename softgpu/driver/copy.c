@@ -70,8 +70,13 @@ static struct extent joined(const struct copy *copy) {
   return extent;
 }
 
+static bool is_empty(const struct copy *copy) {
+  return !copy->extent.row || !copy->extent.height || !copy->extent.depth;
+}
+
 static CUresult run(const struct command *command) {
   const struct copy *copy = (const struct copy *)command;
+  if (is_empty(copy)) return CUDA_SUCCESS;
   move(copy->target, copy->source, joined(copy));
   cost_copy(copy->target_memory.device, copy->source_memory.device,
             copy->extent.row * copy->extent.height * copy->extent.depth);
@@ -140,7 +145,10 @@ static CUresult find(const struct given *given, struct extent extent, struct row
   if (!base || __builtin_add_overflow(base, offset, &rows->start) || __builtin_add_overflow(rows->start, last, &end))
     return CUDA_ERROR_INVALID_VALUE;
   rows->slice = slice;
-  *memory = memory_hold(rows->start, last);
+  if (given->type == CU_MEMORYTYPE_HOST)
+    *memory = memory_hold(rows->start, last);
+  else /* from where the call says that its memory is: what lies outside of that is not other memory */
+    *memory = memory_hold(base, offset + last);
   bool partly_registered = given->type == CU_MEMORYTYPE_HOST && memory->host && !memory->whole;
   if (partly_registered) memory->known = false;
   if (memory->known ? !memory->whole : given->type == CU_MEMORYTYPE_DEVICE) return CUDA_ERROR_INVALID_VALUE;
@@ -177,10 +185,6 @@ CUresult copy_command(const CUDA_MEMCPY3D *params, CUcontext context, unsigned l
   CHECK(make(params, &(struct stream_place){.context = context, .context_id = context_id}, &copy));
   *made = &copy->command;
   return CUDA_SUCCESS;
-}
-
-static bool is_empty(const struct copy *copy) {
-  return !copy->extent.row || !copy->extent.height || !copy->extent.depth;
 }
 
 /* Read the source now: what the program writes there later does not matter any more. */

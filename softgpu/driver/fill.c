@@ -22,6 +22,8 @@ static bool is_plain(const CUDA_MEMSET_NODE_PARAMS_v2 *params) {
   return !((params->value ^ byte * 0x01010101u) << (32 - bits));
 }
 
+static bool is_empty(const CUDA_MEMSET_NODE_PARAMS_v2 *params) { return !params->width || !params->height; }
+
 static void fill_row(uint8_t *at, const CUDA_MEMSET_NODE_PARAMS_v2 *params, size_t row) {
   if (is_plain(params)) {
     memset(at, (int)(params->value & 0xff), row);
@@ -38,6 +40,7 @@ static void fill_row(uint8_t *at, const CUDA_MEMSET_NODE_PARAMS_v2 *params, size
 
 static CUresult run(const struct command *command) {
   const struct fill *fill = (const struct fill *)command;
+  if (is_empty(&fill->params)) return CUDA_SUCCESS;
   for (size_t y = 0; y < fill->params.height; y++)
     fill_row((uint8_t *)(uintptr_t)(fill->params.dst + y * fill->params.pitch), &fill->params, fill->row);
   cost_fill(fill->memory.device, fill->row * fill->params.height);
@@ -54,8 +57,6 @@ static const struct command_kind FILL = {.type = CU_GRAPH_NODE_TYPE_MEMSET, .run
 void fill_params(const struct command *command, CUDA_MEMSET_NODE_PARAMS_v2 *params) {
   *params = ((const struct fill *)command)->params;
 }
-
-static bool is_empty(const CUDA_MEMSET_NODE_PARAMS_v2 *params) { return !params->width || !params->height; }
 
 static CUresult make(const CUDA_MEMSET_NODE_PARAMS_v2 *params, const struct stream_place *place, struct fill **made) {
   if (!params) return CUDA_ERROR_INVALID_VALUE;

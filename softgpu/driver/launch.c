@@ -122,7 +122,7 @@ static CUresult run(const struct command *command) {
   struct view *view;
   if (is_empty(launch->grid)) {
     complain("kernel %.80s: a graph is launched before its node has got a grid", launch->function->kernel->described->name);
-    return CUDA_ERROR_LAUNCH_FAILED;
+    return CUDA_ERROR_INVALID_VALUE;
   }
   CHECK(allocations_table(launch->module->context, launch->module->context_id, launch->module->device, &view));
   CUresult result = run_in(launch, view);

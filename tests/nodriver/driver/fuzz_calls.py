@@ -44,12 +44,14 @@ SPECIAL = {
     ("cuGraphExecNodeSetParams", "nodeParams"): "node_params(f)",
     ("cuStreamBatchMemOp", "paramArray"): "memory_operations(f)",
     ("cuUserObjectCreate", "destroy"): "(uint64_t)(uintptr_t)some_destructor(f)",
-    ("cuGraphDebugDotPrint", "path"): '"/dev/null"',
+    ("cuGraphDebugDotPrint", "path"): '"/dev/null"', ("cuLogsDumpToFile", "pathToFile"): '"/dev/null"',
     ("cuMemRangeGetAttribute", "dataSize"): "below(f, 65)",
     ("cuGraphInstantiate", "bufferSize"): "below(f, 4096)",
     ("cuMemImportFromShareableHandle", "osHandle"): "below(f, 12) - 1",
     ("cuMemPoolImportFromShareableHandle", "handle"): "below(f, 12) - 1",
-    ("cuMemAddressReserve", "size"): "large_size(f)", ("cuMemAddressReserve", "alignment"): "small_size(f)",
+    ("cuMemAddressReserve", "size"): "large_size(f)",
+    ("cuMemAddressReserve", "alignment"): "one_in(f, 4) ? small_size(f) : 0",
+    ("cuMemAddressReserve", "addr"): "one_in(f, 6) ? some_address(f) : 0",
     ("cuMemAddressFree", "size"): "large_size(f)", ("cuMemMap", "size"): "large_size(f)",
     ("cuMemMap", "offset"): "one_in(f, 4) ? large_size(f) : 0", ("cuMemUnmap", "size"): "large_size(f)",
     ("cuMemSetAccess", "size"): "large_size(f)", ("cuMemCreate", "size"): "large_size(f)",
@@ -61,7 +63,9 @@ _ENDS = re.compile(r"Destroy|Free|Unload|Unregister|Unmap|Close|Release|Reset|Di
 _FREES = re.compile(r"Free|Unmap|CloseMem")
 _PRIMARY = re.compile(r"PrimaryCtx(Release|Reset)")
 _MAKES = re.compile(r"Create|Alloc|Load|Retain|Clone|Instantiate|Add|Get|Import|Begin|EndCapture|Enumerate")
-_OFTEN = re.compile(r"Create|Alloc|Launch|Memcpy|Memset|Record|Wait|Load|Add|Instantiate|GetFunction|GetKernel|Elapsed|EndCapture")
+_OFTEN = re.compile(r"Create|Alloc|Launch|Memcpy|Memset|Record|Wait|Load|Add|Instantiate|GetFunction|GetKernel|Elapsed"
+                    r"|EndCapture|Map|SetAccess|NodeSetParams")
+_SELDOM = re.compile(r"^cuCtx|^cuStreamBeginCapture|Array|AtoA|AtoD|AtoH|DtoA|HtoA|LoadFromFile|AddFile|ModuleLoad$")
 _EITHER = re.compile(r"^cuMemcpy(Async|Peer|PeerAsync)?(_pt[ds][sz])?$")
 _BY_NAME = {
     "gridDimX": "extent(f, 8, 1u << 31)", "gridDimY": "extent(f, 2, 65536)", "gridDimZ": "extent(f, 2, 65536)",
@@ -80,7 +84,7 @@ class Argument:
 
 def argument(function: Function, kind: str, name: str) -> Argument | None:
     """What a parameter gets; None: no rule knows it."""
-    special = _special(function, name)
+    special = _special(function, kind, name)
     if special is not None:
         return Argument(special)
     structure = STRUCTURES.get(kind.removeprefix("const ").removesuffix(" *"))
@@ -103,11 +107,15 @@ def argument(function: Function, kind: str, name: str) -> Argument | None:
     return None if stars else _number(function, base, name)
 
 
-def _special(function: Function, name: str) -> str | None:
+def _special(function: Function, kind: str, name: str) -> str | None:
     if (function.name, name) in SPECIAL:
         return SPECIAL[function.name, name]
     if function.name.startswith("cuStreamWaitValue"):
         return {"addr": "zero_address(f)", "value": "0", "flags": "below(f, 2)"}.get(name)
+    if kind == "CUstream" and re.search("EndCapture|CaptureInfo|CaptureDependencies", function.name):
+        return "captured_stream(f)"
+    if kind == "CUstream" and "BeginCapture" in function.name:
+        return "made_stream(f)"
     if name in ("dsts", "srcs", "dptrs"):
         return "addresses(f)"
     return "location_itself(f)" if name == "location" and "CUmemLocation_v1 location" in function.parameters else None
@@ -190,6 +198,8 @@ def _number(function: Function, base: str, name: str) -> Argument | None:
         return Argument("f->shared_handle")
     if "Callback" in base or base == "CUoccupancyB2DSize":
         return Argument("0")
+    if base == "CUstreamCaptureMode":  # of the others many calls fail, in all threads
+        return Argument("one_in(f, 12) ? below(f, 4) : CU_STREAM_CAPTURE_MODE_RELAXED")
     if base == "CUjitInputType":
         return Argument("one_in(f, 4) ? below(f, 8) : CU_JIT_INPUT_PTX")
     if base == "size_t":
@@ -222,6 +232,8 @@ def call(function: Function) -> str | None:
         if one.kept:
             pointer = one.kept.replace("*(const uint64_t *)$", f"*(const uint64_t *)(uintptr_t)values[{n}]")
             lines.append(f"  if (result == CUDA_SUCCESS && values[{n}]) {pointer.replace('$', f'values[{n}]')}")
+    if function.name.startswith("cuStreamBeginCapture"):
+        lines.append("  if (result == CUDA_SUCCESS) f->captured = values[0] ? values[0] : 2;")
     if re.search("Export.*ShareableHandle", function.name):
         lines.append("  if (result == CUDA_SUCCESS) close(*(const int *)(uintptr_t)values[0]);")
     if re.search("Ctx(Destroy|Detach|Release|Reset)|PrimaryCtx", function.name):
@@ -246,8 +258,8 @@ def source() -> str:
             continue
         ending = "ENDS_ALL" if _PRIMARY.search(function.name) else \
             "ENDS_ONE" if _ENDS.search(function.name) else "ENDS_NOTHING"
-        weight = 1 if re.match("cuCtx|cuStreamBeginCapture", function.name) else \
-            6 if _OFTEN.search(function.name) else 2 if ending == "ENDS_ONE" else 1
+        weight = 1 if _SELDOM.search(function.name) else \
+            20 if _OFTEN.search(function.name) else 8 if ending == "ENDS_ONE" else 6
         if function.header != "cuda":
             lines.append(f"CUresult {function.symbol}({function.parameters});")
         lines.append(text)

@@ -66,7 +66,8 @@ def run(program: Path, kind: str, seed: int, threads: int, shared: bool, most: i
     told = {"TSAN_OPTIONS": f"ignore_interceptors_accesses=1:suppressions={FOLDER / 'races'}", **(variables or {})}
     arguments = [seed, threads, int(shared), most, seconds, patience, trace]
     try:
-        done = run_program(program, told, [str(argument) for argument in arguments], seconds + 2 * patience + 60)
+        done = run_program(program, told, [str(argument) for argument in arguments], seconds + 2 * patience + 60,
+                           program.parent)
         code, output, errors = done.returncode, done.stdout, done.stderr
     except subprocess.TimeoutExpired as late:
         code, output, errors = -1, "", (late.stderr or b"").decode(errors="replace")

@@ -60,14 +60,14 @@ cuda.cuMemsetD8_v2(pointer, 255, c_size_t(3))
 cuda.cuStreamCreateWithPriority(byref(found), 1, -2)
 cuda.cuGetErrorName(77777, None)
 cuda.cuGetProcAddress_v2(None, None, 0, c_uint64(0), None)
-cuda.cuThreadExchangeStreamCaptureMode(None)
+cuda.cuCtxResetPersistingL2Cache()
 show([hex(context.value), hex(pointer.value), hex(found.value), os.getpid()])
 """).shown
     head, *calls = records(instrument)
     assert head["process"] == shown[3]
     assert [call["call"] for call in calls] == [
         "cuInit", "cuCtxCreate_v2", "cuMemAlloc_v2", "cuGetProcAddress_v2", "cuMemsetD8_v2",
-        "cuStreamCreateWithPriority", "cuGetErrorName", "cuGetProcAddress_v2", "cuThreadExchangeStreamCaptureMode",
+        "cuStreamCreateWithPriority", "cuGetErrorName", "cuGetProcAddress_v2", "cuCtxResetPersistingL2Cache",
     ]
     init, create, take, look, fill, stream, name, nothing, refused = calls
     assert init["arguments"] == {"Flags": 0} and "answer" not in init

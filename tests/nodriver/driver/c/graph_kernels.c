@@ -79,22 +79,6 @@ static void chain(void) {
         *(unsigned *)back.kernelParams[2] == 7 && *(CUdeviceptr *)back.kernelParams[0] == memory);
   back.blockDimX = 2000;
   GIVES(CUDA_ERROR_INVALID_VALUE, cuGraphKernelNodeSetParams(nodes[7], &back));
-  /* A node may be made before its grid is known. */
-  CUgraph later;
-  CUgraphNode node;
-  CUgraphExec without;
-  OK(cuGraphCreate(&later, 0));
-  packed = (__typeof__(packed)){memory, 0, 77};
-  CUDA_KERNEL_NODE_PARAMS params = params_of(NULL);
-  params.extra = extra;
-  params.gridDimY = 0;
-  OK(cuGraphAddKernelNode(&node, later, NULL, 0, &params));
-  OK(cuGraphInstantiate(&without, later, 0));
-  params.gridDimY = 1;
-  OK(cuGraphExecKernelNodeSetParams(without, node, &params));
-  CHECK(launch(without) == 77);
-  OK(cuGraphExecDestroy(without));
-  OK(cuGraphDestroy(later));
   CUkernelNodeAttrValue value = {.cooperative = 1};
   OK(cuGraphKernelNodeSetAttribute(nodes[7], CU_LAUNCH_ATTRIBUTE_COOPERATIVE, &value));
   OK(cuGraphKernelNodeCopyAttributes(nodes[8], nodes[7]));

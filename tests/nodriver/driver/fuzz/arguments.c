@@ -43,6 +43,15 @@ uint64_t some_handle(struct fuzzer *f, enum pool pool) {
   return one_handle(f, pool);
 }
 
+uint64_t made_stream(struct fuzzer *f) {
+  uint64_t found = one_in(f, 100) ? some_handle(f, P_CUstream) : one_handle(f, P_CUstream);
+  return found || one_in(f, 100) ? found : 64; /* which is none */
+}
+
+uint64_t captured_stream(struct fuzzer *f) {
+  return f->captured && !one_in(f, 6) ? f->captured : some_handle(f, P_CUstream);
+}
+
 uint64_t *some_handles(struct fuzzer *f, enum pool pool) {
   uint64_t *all = room(f);
   for (int n = 0; all && n < 16; n++) all[n] = some_handle(f, pool);
@@ -100,6 +109,7 @@ uint64_t some_number(struct fuzzer *f) {
 }
 
 unsigned some_flags(struct fuzzer *f) {
+  if (one_in(f, 2)) return 0;
   if (!one_in(f, 3)) return below(f, 4);
   return one_in(f, 3) ? (unsigned)roll(f) : 1u << below(f, 32);
 }
@@ -267,7 +277,8 @@ void ended_handle(struct fuzzer *f, enum pool pool, uint64_t handle) {
 
 void context_ended(struct fuzzer *f) {
   pthread_mutex_lock(&f->things->lock);
-  for (int n = 0; n < POOLS * KEPT && !one_in(f, 400); n++) f->things->handles[n / KEPT][n % KEPT] = 0;
+  static const enum pool pools[] = {P_CUstream, P_CUevent, P_CUmodule, P_CUfunction};
+  for (int n = 0; n < 4 * KEPT && !one_in(f, 100); n++) f->things->handles[pools[n / KEPT]][n % KEPT] = 0;
   for (int n = 0; n < KEPT; n++) f->things->memory[n].alive = false;
   pthread_mutex_unlock(&f->things->lock);
 }

@@ -47,6 +47,7 @@ struct fuzzer {
   uint8_t log[ROOM];
   uint64_t shared_handle[16]; /* of memory or an event, for other processes */
   CUmemLocation where;
+  uint64_t captured; /* the stream that captures, if this thread has begun it */
   CUdeviceptr zero;
   uint8_t rooms[ROOMS][ROOM] __attribute__((aligned(64)));
 };
@@ -73,6 +74,8 @@ uint64_t pick(struct fuzzer *f, unsigned count, const uint64_t *choices);
 
 /* Arguments. */
 uint64_t some_handle(struct fuzzer *f, enum pool pool);
+uint64_t made_stream(struct fuzzer *f); /* mostly none of the default ones, whose captures nobody would end */
+uint64_t captured_stream(struct fuzzer *f); /* or seldom another one */
 uint64_t *some_handles(struct fuzzer *f, enum pool pool); /* several, in a room */
 CUdeviceptr some_address(struct fuzzer *f);
 CUdeviceptr living_address(struct fuzzer *f); /* at least 64 KiB if it is pageable memory */

@@ -76,6 +76,16 @@ static void equip(struct fuzzer *f) {
   CUstream stream;
   CUevent event;
   CUdeviceptr memory;
+  CUgraph graph;
+  CUgraphNode node;
+  CUmemoryPool pool;
+  CUmemPoolProps properties = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED, .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE}};
+  if (one_in(f, 4) && !cuMemPoolCreate(&pool, &properties)) keep_handle(f, P_CUmemoryPool, (uint64_t)(uintptr_t)pool);
+  if (one_in(f, 2) && !cuGraphCreate(&graph, 0)) {
+    keep_handle(f, P_CUgraph, (uint64_t)(uintptr_t)graph);
+    for (unsigned n = 0; n < 3; n++)
+      if (!cuGraphAddEmptyNode(&node, graph, NULL, 0)) keep_handle(f, P_CUgraphNode, (uint64_t)(uintptr_t)node);
+  }
   if (!cuStreamCreate(&stream, below(f, 2))) keep_handle(f, P_CUstream, (uint64_t)(uintptr_t)stream);
   for (unsigned n = 0; n < 2; n++)
     if (!cuEventCreate(&event, 0) && !cuEventRecord(event, NULL)) keep_handle(f, P_CUevent, (uint64_t)(uintptr_t)event);
@@ -127,6 +137,16 @@ static void wait_for_all(struct fuzzer *f) {
   f->since = 0;
 }
 
+/* Or nothing else can be done any more. */
+static void end_capture(struct fuzzer *f) {
+  CUgraph graph;
+  CUstream stream = (CUstream)(uintptr_t)f->captured;
+  f->captured = 0;
+  if (shared) pthread_rwlock_rdlock(&turn);
+  if (!cuStreamEndCapture(stream, &graph) && graph) keep_handle(f, P_CUgraph, (uint64_t)(uintptr_t)graph);
+  if (shared) pthread_rwlock_unlock(&turn);
+}
+
 static void *work(void *given) {
   struct fuzzer *f = given;
   new_context(f, false);
@@ -141,6 +161,7 @@ static void *work(void *given) {
     if (shared) pthread_rwlock_unlock(&turn);
     calls++;
     if (threads == 1) wait_for_all(f);
+    if (f->captured && one_in(f, 40)) end_capture(f);
     if (one_in(f, 400) || needs_context(result))
       new_context(f, one_in(f, 8));
   }
@@ -153,6 +174,13 @@ static void print_stack(int signal) {
   (void)signal;
   backtrace_symbols_fd(frames, backtrace(frames, 64), STDERR_FILENO);
   dprintf(STDERR_FILENO, "--\n");
+}
+
+/* The sanitizers have their own. */
+static void crash(int number) {
+  print_stack(number);
+  signal(number, SIG_DFL);
+  raise(number);
 }
 
 /* A call takes too long: where all threads are, or without gdb those that call, and an end. */
@@ -192,6 +220,12 @@ static void begin(int seed, const char *path) {
   pthread_rwlock_init(&turn, &attributes);
   pthread_mutex_init(&common.lock, NULL);
   signal(SIGUSR1, print_stack);
+#if !defined __SANITIZE_ADDRESS__ && !defined __SANITIZE_THREAD__
+  signal(SIGSEGV, crash);
+  signal(SIGBUS, crash);
+#else
+  (void)crash;
+#endif
   for (unsigned n = 0; n < fuzzed_count; n++) weights += fuzzed[n].weight;
   for (unsigned n = 0; n < threads; n++) {
     pthread_mutex_init(&own[n].lock, NULL);

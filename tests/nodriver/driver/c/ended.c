@@ -1,0 +1,84 @@
+/* What random calls have found: work for what is no more, or for nothing at all. */
+#include "check.h"
+
+static const char PTX[] =
+    ".version 7.0\n.target sm_70\n.address_size 64\n"
+    ".visible .entry put(.param .u64 p)\n"
+    "{ .reg .b64 %d<3>; ld.param.u64 %d1, [p]; mov.u64 %d2, 7; st.global.u64 [%d1], %d2; ret; }\n";
+
+/* The context of a kernel ends before the graph that has it is launched. */
+static void context_of_a_graph(void) {
+  CUcontext own, other;
+  CUmodule module;
+  CUdeviceptr memory;
+  CUgraph graph;
+  CUgraphNode node;
+  CUgraphExec exec;
+  OK(cuCtxCreate(&other, NULL, 0, 0));
+  OK(cuCtxCreate(&own, NULL, 0, 0));
+  OK(cuMemAlloc(&memory, 64));
+  OK(cuModuleLoadData(&module, PTX));
+  CUDA_KERNEL_NODE_PARAMS params = {.gridDimX = 1, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 1, .blockDimY = 1,
+                                    .blockDimZ = 1, .kernelParams = (void *[]){&memory}};
+  OK(cuModuleGetFunction(&params.func, module, "put"));
+  OK(cuGraphCreate(&graph, 0));
+  OK(cuGraphAddKernelNode(&node, graph, NULL, 0, &params));
+  OK(cuGraphInstantiate(&exec, graph, 0));
+  OK(cuGraphLaunch(exec, NULL));
+  OK(cuCtxDestroy(own));
+  for (int n = 0; n < 3; n++) cuGraphLaunch(exec, NULL); /* whatever comes of it, it is no crash */
+  OK(cuCtxSynchronize());
+  OK(cuGraphExecDestroy(exec));
+  OK(cuGraphDestroy(graph));
+  OK(cuCtxDestroy(other));
+}
+
+/* Nodes that copy and fill nothing leave what is there. */
+static void nothing(void) {
+  CUcontext context;
+  CUdeviceptr memory;
+  CUgraph graph;
+  CUgraphNode node;
+  CUgraphExec exec;
+  unsigned found = 9;
+  OK(cuCtxCreate(&context, NULL, 0, 0));
+  OK(cuMemAlloc(&memory, 64));
+  OK(cuGraphCreate(&graph, 0));
+  CUDA_MEMSET_NODE_PARAMS fill = {.dst = memory, .value = 0x01020304, .elementSize = 4, .width = 0, .height = 1};
+  CUDA_MEMCPY3D copy = {.srcMemoryType = CU_MEMORYTYPE_DEVICE, .srcDevice = memory, .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+                        .dstDevice = memory + 32, .WidthInBytes = 0, .Height = 1, .Depth = 1};
+  CUresult filled = cuGraphAddMemsetNode(&node, graph, NULL, 0, &fill, context);
+  CUresult copied = cuGraphAddMemcpyNode(&node, graph, NULL, 0, &copy, context);
+  CHECK(filled == CUDA_SUCCESS || filled == CUDA_ERROR_INVALID_VALUE);
+  CHECK(copied == CUDA_SUCCESS || copied == CUDA_ERROR_INVALID_VALUE);
+  OK(cuGraphInstantiate(&exec, graph, 0));
+  OK(cuGraphLaunch(exec, NULL));
+  OK(cuMemcpyDtoH(&found, memory, sizeof found));
+  CHECK(found == 0);
+  OK(cuGraphExecDestroy(exec));
+  OK(cuGraphDestroy(graph));
+  OK(cuCtxDestroy(context));
+}
+
+/* A copy that begins in memory that the driver knows, and is told to go on outside of it. */
+static void outside(void) {
+  CUcontext context;
+  void *pinned;
+  OK(cuCtxCreate(&context, NULL, 0, 0));
+  OK(cuMemAllocHost(&pinned, 4096));
+  CUDA_MEMCPY2D copy = {.srcMemoryType = CU_MEMORYTYPE_UNIFIED, .srcDevice = (CUdeviceptr)pinned,
+                        .dstMemoryType = CU_MEMORYTYPE_UNIFIED, .dstDevice = (CUdeviceptr)pinned, .dstPitch = 1 << 20,
+                        .srcPitch = 1 << 20, .dstY = 1 << 20, .WidthInBytes = 16, .Height = 1};
+  GIVES(CUDA_ERROR_INVALID_VALUE, cuMemcpy2D(&copy));
+  copy.dstY = 0;
+  OK(cuMemcpy2D(&copy));
+  OK(cuCtxDestroy(context));
+}
+
+int main(void) {
+  OK(cuInit(0));
+  context_of_a_graph();
+  nothing();
+  outside();
+  return 0;
+}
