@@ -16,6 +16,7 @@ from softgpu.engine.errors import UnsupportedKernel
 from softgpu.engine.objects import QUICK, compile_object
 from softgpu.engine.options import Options
 from softgpu.engine.target import host_target
+from softgpu.engine.version import abi_version
 from tessera.errors import TesseraError
 
 
@@ -29,7 +30,7 @@ define internal i32 @run(ptr %env, i64 %first, i64 %last) #0 {{
   ret i32 0
 }}
 @softgpu_kernel = constant {{ [16 x i32], ptr, ptr, ptr, ptr, ptr, ptr, ptr, ptr }} {{
-  [16 x i32] [i32 {0x55504753}, i32 1, {", ".join(["i32 0"] * 14)}],
+  [16 x i32] [i32 {0x55504753}, i32 {abi_version()}, {", ".join(["i32 0"] * 14)}],
   ptr @run, ptr null, ptr null, ptr null, ptr null, ptr null, ptr @name, ptr null }}, align 8
 attributes #0 = {{ {target.attributes} }}
 """
