@@ -32,8 +32,8 @@ def lines(name: str) -> list[list[str]]:
         command = [native.compiler(), *native.FLAGS, f"-I{driver.headers(PYTHON)}", FOLDER / f"{name}.c", "-o", program,
                    f"-L{driver.LIBRARY.parent}", "-lcuda"]
         subprocess.run(command, check=True, timeout=SECONDS)
-        done = subprocess.run([program], env=softgpu.environment("A100-80G"), stdout=subprocess.PIPE, text=True, check=True,
-                              timeout=SECONDS)
+        done = subprocess.run([program], env=softgpu.environment("A100-80G"), stdout=subprocess.PIPE, text=True,
+                              check=True, timeout=SECONDS)
     return [line.split() for line in done.stdout.splitlines()]
 
 
@@ -89,7 +89,8 @@ def main() -> int:
     before = os.getloadavg()[0]
     works = {"copies": copies, "launches": launches, "objects": objects}
     rows = [row for part in options.parts or PARTS for row in works[part]()]
-    return print_rows("driver", rows, options.json, f"Load of the machine before and after: {before:.1f}, {os.getloadavg()[0]:.1f}.")
+    notes = f"Load of the machine before and after: {before:.1f}, {os.getloadavg()[0]:.1f}."
+    return print_rows("driver", rows, options.json, notes)
 
 
 if __name__ == "__main__":

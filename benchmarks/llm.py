@@ -19,7 +19,11 @@ from _engine_timing import Measured, Times, share
 from tests.nodriver.clients import llm, place
 
 YARDSTICK = "CPU"
-DEVICES = {YARDSTICK: "tinygrad's CPU device, clang", "CUDA": "software driver, NVRTC", "CUDA:PTX": "software driver, tinygrad's PTX"}
+DEVICES = {
+    YARDSTICK: "tinygrad's CPU device, clang",
+    "CUDA": "software driver, NVRTC",
+    "CUDA:PTX": "software driver, tinygrad's PTX",
+}
 TURNS, TOKENS = 7, 8
 PROGRAM = ROOT / "benchmarks" / "_llm_decode.py"
 
@@ -84,7 +88,8 @@ def main() -> int:
     for one in decoders:
         times = one.times()
         rows.append(Measured(DEVICES[one.device], 1 / times.median, "tokens/s", best=1 / times.best))
-    rows += [share(f"{DEVICES[one.device]}, of tinygrad's CPU device", one.times(), decoders[0].times(), 0.7) for one in decoders[1:]]
+    for one in decoders[1:]:
+        rows.append(share(f"{DEVICES[one.device]}, of {DEVICES[YARDSTICK]}", one.times(), decoders[0].times(), 0.7))
     agree = all(one.text == decoders[0].text for one in decoders)
     notes = f"{TURNS} turns of {TOKENS} tokens. The texts {'agree' if agree else 'differ'}: {decoders[0].text!r}. "
     notes += f"Load of the machine before and after: {before:.1f}, {os.getloadavg()[0]:.1f}."

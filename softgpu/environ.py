@@ -68,8 +68,8 @@ def environment(
 
 
 def _library_path(paths: str) -> str:
-    """A loader's path with our own folder first, and last that of NVIDIA's NVRTC, whose parts find each other so; without
-    empty entries, which would mean the current directory."""
+    """A loader's path with our own folder first, and last that of NVIDIA's NVRTC, whose parts find each other so. Empty
+    entries, which would mean the current directory, do not stay."""
     wanted = [str(FOLDER), *[path for path in paths.split(os.pathsep) if path], *_nvrtc()]
     return os.pathsep.join(dict.fromkeys(wanted))
 

@@ -43,7 +43,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Capability:
-    """What all cards of a compute capability have; shared memory in bytes."""
+    """What all cards of a compute capability have; shared memory in bytes, ``_per_clock`` results of an SM."""
 
     version: tuple[int, int]
     threads_per_sm: int
@@ -51,6 +51,10 @@ class Capability:
     shared_per_sm: int
     shared_per_block: int
     fp32_per_clock: int
+    fp16_per_clock: int
+    fp64_per_clock: int
+    int32_per_clock: int
+    conversions_per_clock: int
 
 
 @dataclass(frozen=True)
@@ -105,7 +109,9 @@ def cards() -> tuple[Card, ...]:
 def _capability(entry: dict[str, Any]) -> Capability:
     major, minor = entry["version"].split(".")
     return Capability((int(major), int(minor)), entry["threads_per_sm"], entry["blocks_per_sm"],
-                      entry["shared_kib_per_sm"] << 10, entry["shared_kib_per_block"] << 10, entry["fp32_per_clock"])
+                      entry["shared_kib_per_sm"] << 10, entry["shared_kib_per_block"] << 10, entry["fp32_per_clock"],
+                      entry["fp16_per_clock"], entry["fp64_per_clock"], entry["int32_per_clock"],
+                      entry["conversions_per_clock"])
 
 
 def _card(entry: dict[str, Any], capability: Capability) -> Card:

@@ -55,13 +55,13 @@ MACHINE = EnvironmentVariable(
 STRICT = EnvironmentVariable(
     "SOFTGPU_STRICT",
     "0",
-    "1: the software driver forbids what real ones forbid or do not promise, even where it could do it.",
+    "1: what real drivers do not promise fails, or takes as long as it may there: see [driver.md](driver.md).",
 )
 
 CLOCK = EnvironmentVariable(
     "SOFTGPU_CLOCK",
     "`off`",
-    "`modelled:DILATION`: work takes the time that it would take on the cards, times that factor.",
+    "`modelled:DILATION`: work takes the time that it would take on the cards, times that: see [clock.md](clock.md).",
 )
 
 ROUNDING = EnvironmentVariable(

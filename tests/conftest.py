@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tessera.environment import STRICT
+
+os.environ.setdefault(STRICT.name, "1")  # what tests start is to depend on nothing that real drivers do not promise
 
 SLOW_MACHINES = [HealthCheck.too_slow, HealthCheck.data_too_large]
 

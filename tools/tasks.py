@@ -88,7 +88,7 @@ def bench(name: str | None, arguments: list[str], clients: bool) -> None:
     say(f"-- benchmarks: {', '.join(known) or 'none yet'}")
     chosen = [name] if name else known
     venv.ensure(clients or bool(venv.CLIENTS_USERS & set(chosen)))
-    if native.USERS & set(chosen):
+    if (native.USERS | driver.USERS) & set(chosen):
         native.prepare()
     if driver.USERS & set(chosen):
         driver.build(venv.PYTHON)

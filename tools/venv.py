@@ -18,7 +18,7 @@ STAMP = VENV / "tessera-stamp.json"
 DEV_LOCK = ROOT / "requirements" / "dev.lock"
 CLIENTS_LOCK = ROOT / "requirements" / "clients.lock"
 
-CLIENTS_USERS = frozenset({"clients"})
+CLIENTS_USERS = frozenset({"clients", "llm"})
 """Tiers and benchmarks that need the packages of ``CLIENTS_LOCK``."""
 
 NETWORK_ADVICE = "pip needs a package index it can reach; try again when the network is there."

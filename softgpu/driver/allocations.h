@@ -51,15 +51,16 @@ void allocations_read(void);
 void allocations_write(void);
 void allocations_release(void);
 
-/* With the lock for reading or writing: the one that holds all of [address, address + size), a byte at least; NULL: none. */
+/* With the lock for reading or writing: the one that holds all of [address, address + size), a byte at least; NULL:
+ * none. */
 const struct allocation *allocation_with(uint64_t address, uint64_t size);
 
 /* Memory of a device, as programs are told. */
 bool on_device(const struct allocation *allocation);
 
-/* With the lock for reading or writing: whether a copy may access all of [address, address + size), a byte at least, in one
- * allocation or in neighbouring ones of one reservation. What has to stay mapped until it is done is held for the caller,
- * who gives it to `mapping_release` then; that may be nothing. */
+/* With the lock for reading or writing: whether a copy may access all of [address, address + size), a byte at least, in
+ * one allocation or in neighbouring ones of one reservation. What has to stay mapped until it is done is held for the
+ * caller, who gives it to `mapping_release` then; that may be nothing. */
 bool allocation_hold(uint64_t address, uint64_t size, struct mapping **held);
 
 /* With the lock for writing. */

@@ -1,7 +1,7 @@
 /* The bytes of devices: a file in memory for each, mapped as a whole at a range of addresses of its own.
  *
- * The file is sparse: only pages that somebody wrote take memory of this machine. A block that is given back is zeroed at
- * once. */
+ * The file is sparse: only pages that somebody wrote take memory of this machine. A block that is given back is zeroed
+ * at once. */
 #include "arena.h"
 
 #include <errno.h>

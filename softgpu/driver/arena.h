@@ -13,8 +13,8 @@ struct mapping;
 /* All of a device's memory; it is always mapped. */
 struct arena *arena_of(CUdevice device);
 
-/* A part of it with a file of its own, for up to `size` bytes, that other processes may map. NULL: no memory. Nothing may be
- * taken of it any more when it ends. Its addresses are those of the mapping. */
+/* A part of it with a file of its own, for up to `size` bytes, that other processes may map. NULL: no memory. Nothing
+ * may be taken of it any more when it ends. Its addresses are those of the mapping. */
 struct arena *arena_make(CUdevice device, uint64_t size, const char *what);
 void arena_end(struct arena *arena);
 struct mapping *arena_mapping(const struct arena *arena); /* NULL for that of a device */

@@ -7,6 +7,8 @@ struct card {
   unsigned long long memory; /* bytes, like everything but the clocks in kHz and the bandwidths in MB/s */
   int major, minor, sms, clock, threads_per_sm, blocks_per_sm, shared_per_sm, shared_per_block, l2, bandwidth, bus_bits;
   int host_bandwidth; /* in each direction */
+  int fp32, fp16, fp64, int32, conversions; /* results of an SM in a clock */
+  int tensor;                               /* 10^9 operations a second with factors of f16, two for a product */
 };
 
 struct card_name {

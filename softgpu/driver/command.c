@@ -2,7 +2,9 @@
 #include "command.h"
 
 #include "capture.h"
+#include "clock.h"
 #include "driver.h"
+#include "strict.h"
 #include "watch.h"
 
 struct command command_begin(const struct command_kind *kind, const struct stream_place *place) {
@@ -26,7 +28,10 @@ void command_do(const struct command *command, CUcontext otherwise, unsigned lon
     if (command->kind->skip) command->kind->skip(command, result);
     return;
   }
+  clock_step(command->kind->type);
+  if (command->kind->foreign) clock_settle(); /* the function itself takes this machine's time */
   result = command->kind->run(command);
+  clock_settle();
   if (result != CUDA_SUCCESS) context_fail(context, id, result);
   watch_now();
 }
@@ -56,14 +61,18 @@ static CUresult do_now(const struct stream_place *place, struct command *command
 
 CUresult submit(const struct stream_place *place, bool waits, struct command *command) {
   CUresult result;
-  if (!capture_command(place, waits, command, &result))
-    result = waits ? do_now(place, command) : command_queue(command, place->queue, NULL, 0, NULL);
+  if (!capture_command(place, waits, command, &result)) {
+    result = strict_room(place);
+    clock_call(command->kind->type);
+    if (result == CUDA_SUCCESS)
+      result = waits ? do_now(place, command) : command_queue(command, place->queue, NULL, 0, NULL);
+  }
   command_release(command);
   return result;
 }
 
 bool submit_now(const struct stream_place *place, struct command *command, CUresult *result) {
-  if (is_captured(place)) return false;
+  if (is_captured(place) || clock_on()) return false; /* it takes longer than the call */
   command_hold(command);
   if (!queue_try(place->queue, &(struct work){run, command, command->kind->foreign})) {
     command_release(command);

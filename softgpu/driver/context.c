@@ -12,6 +12,7 @@
 #include "memory.h"
 #include "module.h"
 #include "stream.h"
+#include "strict.h"
 
 enum { DEEPEST = 4096, LOWEST_PRIORITY = 0, HIGHEST_PRIORITY = -5, API_VERSION = 3020 };
 
@@ -140,7 +141,9 @@ CUresult context_here(CUcontext handle, struct here *here) {
   struct context *context;
   CHECK(hold(handle, &context));
   *here = (struct here){(CUcontext)context, context->device, context->id, context->legacy};
-  return done(context->failed);
+  CUresult result = done(context->failed);
+  strict_pass(here->context);
+  return result;
 }
 
 /* The one that had a number; its address may be another's by now. The lock is held. */
@@ -153,6 +156,13 @@ void context_fail(CUcontext handle, unsigned long long id, CUresult result) {
   struct context *context = numbered(handle, id);
   if (context && context->failed == CUDA_SUCCESS) context->failed = result;
   pthread_mutex_unlock(&lock);
+}
+
+unsigned long long context_id(CUcontext handle) {
+  pthread_mutex_lock(&lock);
+  unsigned long long id = is_alive(handle) ? ((struct context *)handle)->id : 0;
+  pthread_mutex_unlock(&lock);
+  return id;
 }
 
 CUresult context_result(CUcontext handle, unsigned long long id) {

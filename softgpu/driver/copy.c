@@ -39,7 +39,8 @@ struct memory memory_hold(uint64_t address, size_t bytes) {
   allocations_read();
   const struct allocation *found = allocation_with(address, 1);
   struct memory memory = {
-      .known = found, .host = found && !on_device(found), .managed = found && found->kind == MANAGED};
+      .known = found, .host = found && !on_device(found), .managed = found && found->kind == MANAGED,
+      .device = found && on_device(found) ? found->device : OF_HOST};
   memory.whole = found && allocation_hold(address, bytes, &memory.held);
   allocations_release();
   return memory;
@@ -75,7 +76,10 @@ static bool is_empty(const struct copy *copy) {
 
 static CUresult run(const struct command *command) {
   const struct copy *copy = (const struct copy *)command;
-  if (!is_empty(copy)) move(copy->target, copy->source, joined(copy));
+  if (is_empty(copy)) return CUDA_SUCCESS;
+  move(copy->target, copy->source, joined(copy));
+  cost_copy(copy->target_memory.device, copy->source_memory.device,
+            copy->extent.row * copy->extent.height * copy->extent.depth);
   return CUDA_SUCCESS;
 }
 
@@ -158,7 +162,7 @@ static CUresult make(const CUDA_MEMCPY3D *params, const struct stream_place *pla
   copy->command = command_begin(&COPY, place);
   copy->params = *params;
   copy->extent = (struct extent){params->WidthInBytes, params->Height, params->Depth};
-  copy->target_memory = copy->source_memory = (struct memory){.known = false};
+  copy->target_memory = copy->source_memory = (struct memory){.known = false, .device = OF_HOST};
   copy->staged = NULL;
   struct given target = {params->dstMemoryType, params->dstHost, params->dstDevice, params->dstArray,
                          params->dstXInBytes, params->dstY, params->dstZ, params->dstLOD, params->dstPitch,

@@ -7,6 +7,7 @@
 
 #include "api.h"
 #include "command.h"
+#include "cost.h"
 
 /* For nodes of graphs: what a copy or fill with these parameters does in a context. Pageable memory of the host is read
  * and written when the command runs. */
@@ -49,6 +50,7 @@ struct memory {
   bool known; /* the driver knows its first byte */
   bool host;  /* pinned or registered, or managed */
   bool managed;
+  int device; /* whose memory it is, or OF_HOST */
   bool whole; /* all bytes, one at least, lie where the driver may access them */
   struct mapping *held;
 };

@@ -13,6 +13,7 @@ enum {
   RESERVED_SHARED = 1024,
   PITCH = 2147483647,
   TEXTURE_ALIGNMENT = 512,
+  COPY_ENGINES = 2, /* copies to a device and from it go on side by side, and beside kernels */
   DATA_RATE = 2 /* transfers in a clock of the memory, as this attribute is meant to be multiplied by */
 };
 
@@ -122,8 +123,9 @@ static int attribute_of(CUdevice ordinal, const struct device *device, CUdevice_
     case CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID: return PCI_DOMAIN;
     case CU_DEVICE_ATTRIBUTE_PCI_BUS_ID: return ordinal + 1;
     case CU_DEVICE_ATTRIBUTE_MULTI_GPU_BOARD_GROUP_ID: return ordinal;
-    case CU_DEVICE_ATTRIBUTE_SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO:
-      return card->minor == 0 && card->major < 12 ? 2 : card->major == 7 ? 32 : 64;
+    case CU_DEVICE_ATTRIBUTE_SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO: return card->fp32 / card->fp64;
+    case CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT: return COPY_ENGINES;
+    case CU_DEVICE_ATTRIBUTE_GPU_OVERLAP:
     case CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING:
     case CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY:
     case CU_DEVICE_ATTRIBUTE_HOST_REGISTER_SUPPORTED:

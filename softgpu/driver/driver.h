@@ -32,6 +32,7 @@ struct connection {
 
 /* machine.c: the devices, set once by cuInit and constant from then on. */
 bool machine_begin(void);
+bool flag_variable(const char *name, bool *on); /* of the environment: 0, 1 or not there; else false, and a line */
 const struct device *device_at(CUdevice ordinal); /* NULL for a number that no device has */
 int device_count(void);
 const struct connection *device_connection(CUdevice first, CUdevice second); /* of two that there are, not the same */
@@ -57,6 +58,7 @@ CUresult context_here(CUcontext context, struct here *here); /* the same for any
 
 /* Work of a context has failed: none is done any more, and all calls that need the context say so. */
 void context_fail(CUcontext context, unsigned long long id, CUresult result);
+unsigned long long context_id(CUcontext context);
 CUresult context_result(CUcontext context, unsigned long long id); /* success for one that is no more */
 CUresult context_check(CUcontext context, unsigned long long id);  /* CUDA_ERROR_CONTEXT_IS_DESTROYED for that */
 

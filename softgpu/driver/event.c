@@ -1,9 +1,9 @@
 /* Events: the operation that recorded one last, and when it was done. */
 #include <pthread.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "capture.h"
+#include "clock.h"
 #include "command.h"
 #include "driver.h"
 #include "freed.h"
@@ -43,14 +43,18 @@ static void let_go(struct stamp *stamp) {
 
 static void take_time(void *given) {
   struct stamp *stamp = given;
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  stamp->nanoseconds = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+  clock_step(CU_GRAPH_NODE_TYPE_EVENT_RECORD);
+  clock_settle();
+  stamp->nanoseconds = clock_stamp();
   if (stamp->shared) shared_event_finish(stamp->shared, stamp->record);
   let_go(stamp);
 }
 
-static void nothing(void *given) { (void)given; }
+static void go_on(void *given) {
+  (void)given;
+  clock_step(CU_GRAPH_NODE_TYPE_WAIT_EVENT);
+  clock_settle();
+}
 
 static void end(void *given) {
   struct event *event = given;
@@ -319,7 +323,7 @@ static CUresult queue_wait(struct command *command, struct queue *queue, struct 
   struct operation **all = malloc((count + 1) * sizeof *all);
   for (size_t n = 0; all && n < count; n++) all[n] = after[n];
   if (all && recorded) all[count] = recorded;
-  bool added = all && queue_add(queue, &(struct work){nothing, NULL, false}, all, count + (recorded != NULL), made);
+  bool added = all && queue_add(queue, &(struct work){go_on, NULL, false}, all, count + (recorded != NULL), made);
   free(all);
   if (recorded) operation_release(recorded);
   return added ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;

@@ -43,6 +43,7 @@ static CUresult run(const struct command *command) {
   if (is_empty(&fill->params)) return CUDA_SUCCESS;
   for (size_t y = 0; y < fill->params.height; y++)
     fill_row((uint8_t *)(uintptr_t)(fill->params.dst + y * fill->params.pitch), &fill->params, fill->row);
+  cost_fill(fill->memory.device, fill->row * fill->params.height);
   return CUDA_SUCCESS;
 }
 

@@ -78,6 +78,8 @@ def _card(card: Card) -> str:
         *capability.version, card.sms, card.clock_mhz * 1000, capability.threads_per_sm, capability.blocks_per_sm,
         capability.shared_per_sm, capability.shared_per_block, card.l2_bytes,
         round(card.figure("bandwidth_gb_s") * 1000), card.bus_bits, round(card.host_gb_s * 1000),
+        capability.fp32_per_clock, capability.fp16_per_clock, capability.fp64_per_clock, capability.int32_per_clock,
+        capability.conversions_per_clock, round(card.figure("tensor_tflops") * 1000),
     ]  # fmt: skip
     return f'{{"{card.name}", "{card.full_name}", {card.memory}ull, {", ".join(map(str, numbers))}}},'
 

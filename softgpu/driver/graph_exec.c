@@ -5,10 +5,12 @@
 #include <stdlib.h>
 
 #include "capture.h"
+#include "clock.h"
 #include "driver.h"
 #include "freed.h"
 #include "graph_memory.h"
 #include "handles.h"
+#include "strict.h"
 #include "work.h"
 
 static const unsigned long long FLAGS =
@@ -195,9 +197,13 @@ static CUresult launch_in(CUgraphExec handle, CUstream stream, bool own) {
   struct exec *exec;
   CHECK(stream_place(stream, own, &place));
   if (is_captured(&place)) return capture_launch(handle, &place);
+  CHECK(strict_room(&place));
   execs_lock();
   CUresult result = exec_of(handle, &exec);
-  if (result == CUDA_SUCCESS) result = launch(exec, &place);
+  if (result == CUDA_SUCCESS) {
+    clock_call_graph(exec->plan.slot_count);
+    result = launch(exec, &place);
+  }
   execs_unlock();
   return result;
 }

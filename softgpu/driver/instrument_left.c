@@ -1,4 +1,4 @@
-/* At the end of a process: what it has not given back. */
+/* At the end of a process: what it has not given back, and whether the modelled clock kept up. */
 #include <stdlib.h>
 
 #include "allocations.h"
@@ -47,6 +47,17 @@ static unsigned count_all(struct left *left) {
     left[n++] = (struct left){names[which][1], totals[which].bytes};
   }
   return n;
+}
+
+void instrument_clock(const struct clock_report *report) {
+  struct line line;
+  if (!instrument_on || !instrument_settings()->log) return;
+  FILE *to = line_begin(&line);
+  if (!to) return;
+  fprintf(to, "{\"clock\": \"%s\", \"operations\": %llu, \"took_ns\": %llu, \"late_ns\": %llu}\n",
+          report->kept_up ? "kept up" : "void", (unsigned long long)report->operations, (unsigned long long)report->took,
+          (unsigned long long)report->late);
+  line_end(&line);
 }
 
 __attribute__((destructor)) static void end(void) {

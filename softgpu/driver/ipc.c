@@ -1,5 +1,6 @@
-/* Memory of other processes of the machine: a handle says where the bytes lie in a file that a process has open, and who
- * opens it maps that part. The memory is there as long as anybody has it mapped, whatever becomes of who exported it. */
+/* Memory of other processes of the machine: a handle says where the bytes lie in a file that a process has open, and
+ * who opens it maps that part. The memory is there as long as anybody has it mapped, whatever becomes of who exported
+ * it. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,7 @@
 #include "mapping.h"
 #include "memfile.h"
 #include "memory.h"
-#include "work.h"
+#include "strict.h"
 
 struct exported {
   uint32_t magic;
@@ -145,7 +146,8 @@ EXPORTED CUresult cuIpcOpenMemHandle_v2(CUdeviceptr *pointer, CUipcMemHandle han
   memcpy(&exported, &handle, sizeof exported);
   if (exported.magic != MAGIC || !device_at(exported.device)) return CUDA_ERROR_INVALID_HANDLE;
   if (exported.place.process == getpid()) return CUDA_ERROR_INVALID_CONTEXT; /* it is there already */
-  if (exported.device != here.device && !devices_are_peers(here.device, exported.device)) return CUDA_ERROR_INVALID_VALUE;
+  if (exported.device != here.device && !devices_are_peers(here.device, exported.device))
+    return CUDA_ERROR_INVALID_VALUE;
   uint64_t address;
   pthread_mutex_lock(&lock);
   CUresult result = open_memory(&exported, &here, &address);
@@ -176,7 +178,7 @@ EXPORTED CUresult cuIpcCloseMemHandle(CUdeviceptr pointer) {
   pthread_mutex_unlock(&lock);
   if (!opened) return CUDA_ERROR_INVALID_VALUE;
   if (!last) return CUDA_SUCCESS;
-  work_wait(removed.context);
+  strict_wait(removed.context);
   memory_give_back(&removed);
   return CUDA_SUCCESS;
 }

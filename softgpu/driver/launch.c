@@ -2,14 +2,18 @@
 #include "launch.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "clock.h"
+#include "cost.h"
 #include "driver.h"
 #include "function.h"
 #include "instrument.h"
 #include "occupancy.h"
+#include "strict.h"
 #include "view.h"
 
 enum { MOST_THREADS = 1024, MOST_GLOBALS = 64 };
@@ -23,7 +27,10 @@ static pthread_once_t pool_once = PTHREAD_ONCE_INIT;
 
 static void make_pool(void) { pool = sg_pool_create(0); }
 
-uint32_t launch_flags(void) { return instrument_wants_accesses() ? SG_LOGS : 0; }
+uint32_t launch_flags(void) {
+  if (clock_on()) return SG_COUNTS | SG_LOGS;
+  return instrument_wants_accesses() ? SG_LOGS : 0;
+}
 
 struct launch {
   struct command command;
@@ -69,6 +76,8 @@ static CUresult outcome(const struct sg_kernel *kernel, const struct sg_result *
   return CUDA_ERROR_LAUNCH_FAILED;
 }
 
+static bool is_empty(const uint32_t grid[3]) { return !grid[0] || !grid[1] || !grid[2]; }
+
 static CUresult run_in(const struct launch *launch, const struct view *view) {
   const struct sg_kernel *kernel = launch->variant->kernel;
   uint64_t few[MOST_GLOBALS], *globals = kernel->global_count <= MOST_GLOBALS ? few : NULL;
@@ -94,6 +103,7 @@ static CUresult run_in(const struct launch *launch, const struct view *view) {
     fflush(stdout);
   }
   if (result.status != SG_OK) complain("%s", result.message);
+  cost_kernel(launch->module->device, (uint64_t)launch->grid[0] * launch->grid[1] * launch->grid[2], &result);
   if (instrument_wants_accesses())
     instrument_launch(&(struct launched){.kernel = launch->function->kernel->described->name,
                                          .device = launch->module->device,
@@ -110,6 +120,10 @@ static CUresult run_in(const struct launch *launch, const struct view *view) {
 static CUresult run(const struct command *command) {
   const struct launch *launch = (const struct launch *)command;
   struct view *view;
+  if (is_empty(launch->grid)) {
+    complain("kernel %.80s: a graph is launched before its node has got a grid", launch->function->kernel->described->name);
+    return CUDA_ERROR_INVALID_VALUE;
+  }
   CHECK(allocations_table(launch->module->context, launch->module->context_id, launch->module->device, &view));
   CUresult result = run_in(launch, view);
   view_release(view);
@@ -153,9 +167,10 @@ static CUresult read_parameters(const struct description_kernel *described, void
   return CUDA_SUCCESS;
 }
 
+/* Programs make nodes of graphs before they know the grid; then an extent may be 0. */
 static CUresult check_extents(const uint32_t grid[3], const uint32_t block[3], const struct description_kernel *described) {
   for (int n = 0; n < 3; n++)
-    if (!grid[n] || grid[n] > LARGEST_GRID[n] || !block[n] || block[n] > LARGEST_BLOCK[n]) return CUDA_ERROR_INVALID_VALUE;
+    if (grid[n] > LARGEST_GRID[n] || !block[n] || block[n] > LARGEST_BLOCK[n]) return CUDA_ERROR_INVALID_VALUE;
   uint64_t threads = (uint64_t)block[0] * block[1] * block[2];
   if (threads > MOST_THREADS) return CUDA_ERROR_INVALID_VALUE;
   const uint32_t *required = described->required;
@@ -187,6 +202,7 @@ CUresult launch_command(const CUDA_KERNEL_NODE_PARAMS *params, bool cooperative,
   CUfunction handle = params->func ? params->func : (CUfunction)params->kern;
   CHECK(function_of(handle, place, &function));
   if (function->module->context_id != place->context_id) return CUDA_ERROR_INVALID_HANDLE;
+  if (!function->used && !atomic_exchange(&function->used, true)) strict_load(place->context);
   const struct description_kernel *described = function->kernel->described;
   const uint32_t grid[3] = {params->gridDimX, params->gridDimY, params->gridDimZ};
   const uint32_t block[3] = {params->blockDimX, params->blockDimY, params->blockDimZ};
@@ -231,6 +247,7 @@ static CUresult launch(const CUDA_KERNEL_NODE_PARAMS *params, bool cooperative, 
   struct stream_place place;
   struct command *made;
   CHECK(stream_place(stream, own, &place));
+  if (is_empty((uint32_t[]){params->gridDimX, params->gridDimY, params->gridDimZ})) return CUDA_ERROR_INVALID_VALUE;
   CHECK(launch_command(params, cooperative, &place, &made));
   return submit(&place, false, made);
 }

@@ -11,7 +11,7 @@
 #include "function.h"
 #include "handles.h"
 #include "image.h"
-#include "work.h"
+#include "strict.h"
 
 static struct freed freed = FREED;
 
@@ -149,7 +149,7 @@ EXPORTED CUresult cuLibraryUnload(CUlibrary handle) {
   forget_kernels(library);
   for (struct loaded *at = library->loaded; at; at = at->next) {
     if (!handle_is(MODULE, at->module, true)) continue;
-    work_wait(at->module->context);
+    strict_wait(at->module->context);
     module_drop(at->module);
   }
   destroy(library);

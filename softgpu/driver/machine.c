@@ -6,9 +6,11 @@
 #include <unistd.h>
 
 #include "client.h"
+#include "clock.h"
 #include "driver.h"
 #include "fleet.h"
 #include "share.h"
+#include "strict.h"
 
 static const char DEFAULT[] = "A100-80G,L40S";
 
@@ -58,6 +60,7 @@ static void describe(char *text, size_t size) {
     append(text, size, "%s%s", n ? "," : "", device->card->name);
     if (device->memory != device->card->memory) append(text, size, ":%zu MiB", device->memory >> 20);
   }
+  if (clock_on()) append(text, size, " at the clock modelled:%g", clock_dilation());
   if (!fleet.said) return;
   uint64_t links = 0;
   for (int a = 0; a < fleet.count; a++)
@@ -87,8 +90,7 @@ static char *from_file(const char *name) {
   return NULL;
 }
 
-/* A variable that is 0, 1 or not there. */
-static bool flag(const char *name, bool *on) {
+bool flag_variable(const char *name, bool *on) {
   const char *text = getenv(name);
   *on = text && !strcmp(text, "1");
   if (!text || !*text || !strcmp(text, "0") || *on) return true;
@@ -99,7 +101,7 @@ static bool flag(const char *name, bool *on) {
 bool machine_begin(void) {
   const char *named = getenv("SOFTGPU_DEVICES");
   char *read = NULL;
-  if (!flag("SOFTGPU_ROUNDING", &rounding)) return false;
+  if (!flag_variable("SOFTGPU_ROUNDING", &rounding) || !strict_begin() || !clock_begin()) return false;
   if (named && *named == '@' && !(read = from_file(named + 1))) return false;
   bool good = fleet_parse(read ? read : named && *named ? named : DEFAULT, &fleet);
   free(read);

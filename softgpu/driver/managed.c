@@ -1,5 +1,5 @@
-/* Managed memory: its addresses are those of the host and of all devices, and its bytes are always where they are needed.
- * Advice and prefetches change nothing, but what has been said is remembered, because programs may ask. */
+/* Managed memory: its addresses are those of the host and of all devices, and its bytes are always where they are
+ * needed. Advice and prefetches change nothing, but what has been said is remembered, because programs may ask. */
 #include "managed.h"
 
 #include <pthread.h>
@@ -50,7 +50,8 @@ static struct managed *begin(uint64_t end) {
 EXPORTED CUresult cuMemAllocManaged(CUdeviceptr *pointer, size_t bytes, unsigned int flags) {
   struct here here;
   CHECK(current(&here));
-  if (!pointer || !bytes || (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST)) return CUDA_ERROR_INVALID_VALUE;
+  if (!pointer || !bytes || (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST))
+    return CUDA_ERROR_INVALID_VALUE;
   CHECK(capture_permits());
   void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;
@@ -148,7 +149,8 @@ static void advise(struct run *run, CUmem_advise advice, CUmemLocation location)
 EXPORTED CUresult cuMemAdvise_v2(CUdeviceptr pointer, size_t bytes, CUmem_advise advice, CUmemLocation location) {
   struct range range;
   CHECK(ready());
-  if (advice < CU_MEM_ADVISE_SET_READ_MOSTLY || advice > CU_MEM_ADVISE_UNSET_ACCESSED_BY) return CUDA_ERROR_INVALID_VALUE;
+  if (advice < CU_MEM_ADVISE_SET_READ_MOSTLY || advice > CU_MEM_ADVISE_UNSET_ACCESSED_BY)
+    return CUDA_ERROR_INVALID_VALUE;
   bool placed = advice == CU_MEM_ADVISE_SET_PREFERRED_LOCATION || advice >= CU_MEM_ADVISE_SET_ACCESSED_BY;
   if (placed) CHECK(check_location(&location));
   if (advice >= CU_MEM_ADVISE_SET_ACCESSED_BY && location.type == CU_MEM_LOCATION_TYPE_HOST_NUMA)
@@ -170,7 +172,8 @@ EXPORTED CUresult cuMemAdvise(CUdeviceptr pointer, size_t bytes, CUmem_advise ad
   return cuMemAdvise_v2(pointer, bytes, advice, location_of(device));
 }
 
-static CUresult prefetch(CUdeviceptr pointer, size_t bytes, CUmemLocation location, unsigned flags, CUstream stream, bool own) {
+static CUresult prefetch(CUdeviceptr pointer, size_t bytes, CUmemLocation location, unsigned flags, CUstream stream,
+                         bool own) {
   struct stream_place place;
   struct range range;
   CHECK(stream_place(stream, own, &place));
@@ -204,7 +207,8 @@ static CUresult attach(CUstream stream, CUdeviceptr pointer, size_t bytes, unsig
   if (is_captured(&place)) return capture_refuse(&place);
   if (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST && flags != CU_MEM_ATTACH_SINGLE)
     return CUDA_ERROR_INVALID_VALUE;
-  if (flags == CU_MEM_ATTACH_SINGLE && (stream == CU_STREAM_LEGACY || (!stream && !own))) return CUDA_ERROR_INVALID_VALUE;
+  if (flags == CU_MEM_ATTACH_SINGLE && (stream == CU_STREAM_LEGACY || (!stream && !own)))
+    return CUDA_ERROR_INVALID_VALUE;
   allocations_read();
   const struct allocation *found = allocation_with(pointer, 1);
   bool good = found && found->start == pointer && found->kind == MANAGED && (!bytes || bytes == found->size);

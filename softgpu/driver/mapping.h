@@ -1,4 +1,5 @@
-/* Addresses that stay mapped as long as somebody uses them: memory may be freed under a copy or a kernel that is running. */
+/* Addresses that stay mapped as long as somebody uses them: memory may be freed under a copy or a kernel that is
+ * running. */
 #ifndef SOFTGPU_MAPPING_H
 #define SOFTGPU_MAPPING_H
 
@@ -7,9 +8,9 @@
 
 struct mapping;
 
-/* For what mmap gave; the maker has the first reference. With the last one the range is unmapped. NULL: no memory, and the
- * range is unmapped at once. `alone`, if there is one, is called with its start whenever the maker's reference may be the
- * only one that is left. */
+/* For what mmap gave; the maker has the first reference. With the last one the range is unmapped. NULL: no memory, and
+ * the range is unmapped at once. `alone`, if there is one, is called with its start whenever the maker's reference may
+ * be the only one that is left. */
 struct mapping *mapping_make(void *start, size_t size, void (*alone)(void *start));
 struct mapping *mapping_hold(struct mapping *mapping); /* NULL stays NULL, here and in `mapping_release` */
 void mapping_release(struct mapping *mapping);

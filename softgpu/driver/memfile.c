@@ -1,4 +1,5 @@
-/* Files in memory that other processes of the machine may map. Their names, which nobody can change, say what they are. */
+/* Files in memory that other processes of the machine may map. Their names, which nobody can change, say what they are.
+ * */
 #include "memfile.h"
 
 #include <errno.h>
@@ -69,7 +70,8 @@ bool process_lives(int process) {
   return read_state(process, text, &state) && *state != 'Z' && *state != 'X';
 }
 
-/* In ticks since the machine was started, which is the 22nd word, and the state the third; 0: there is no such process. */
+/* In ticks since the machine was started, which is the 22nd word, and the state the third; 0: there is no such process.
+ * */
 static uint64_t started(int process) {
   char text[1024];
   const char *at;
@@ -83,7 +85,8 @@ struct memfile_place memfile_tell(int file) {
   return (struct memfile_place){.process = process, .file = file, .started = started(process)};
 }
 
-CUresult memfile_open(const struct memfile_place *place, const char *what, int *file, CUdevice *device, uint64_t *size) {
+CUresult memfile_open(const struct memfile_place *place, const char *what, int *file, CUdevice *device,
+                      uint64_t *size) {
   char path[60];
   if (started(place->process) != place->started) return CUDA_ERROR_MAP_FAILED;
   snprintf(path, sizeof path, "/proc/%d/fd/%d", place->process, place->file);

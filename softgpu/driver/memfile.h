@@ -19,7 +19,8 @@ struct memfile_place {
 };
 
 struct memfile_place memfile_tell(int file);
-/* Open it. CUDA_ERROR_MAP_FAILED: the process is no more; CUDA_ERROR_INVALID_HANDLE: it is no such file of this machine. */
+/* Open it. CUDA_ERROR_MAP_FAILED: the process is no more; CUDA_ERROR_INVALID_HANDLE: it is no such file of this
+ * machine. */
 CUresult memfile_open(const struct memfile_place *place, const char *what, int *file, CUdevice *device, uint64_t *size);
 
 /* Whether a process has not ended. */

@@ -15,8 +15,8 @@
 #include "share.h"
 #include "softgpu_engine.h"
 #include "space.h"
+#include "strict.h"
 #include "view.h"
-#include "work.h"
 
 static const unsigned HOST_FLAGS = CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED;
 static const unsigned REGISTER_FLAGS =
@@ -51,7 +51,7 @@ CUresult memory_add(const struct allocation *allocation) {
 
 /* After the work that could still find it; for memory of no context that is the program's business. */
 static void let_go(const struct allocation *allocation) {
-  if (allocation->context) work_wait(allocation->context);
+  if (allocation->context) strict_wait(allocation->context);
   memory_give_back(allocation);
 }
 
@@ -119,7 +119,8 @@ void variable_end(uint64_t address) {
 }
 
 /* Rows begin at multiples of the grain, which suits every element size that may be named. */
-EXPORTED CUresult cuMemAllocPitch_v2(CUdeviceptr *pointer, size_t *pitch, size_t width, size_t height, unsigned element) {
+EXPORTED CUresult cuMemAllocPitch_v2(CUdeviceptr *pointer, size_t *pitch, size_t width, size_t height,
+                                     unsigned element) {
   struct here here;
   CHECK(current(&here));
   if (!pointer || !pitch || !width || !height || (element != 4 && element != 8 && element != 16))

@@ -15,8 +15,8 @@ void memory_give_back(const struct allocation *allocation);
 /* Give back all that a context has. */
 void memory_end(CUcontext context);
 
-/* Memory for a variable of a module, all zero; `limits`: enum sg_allocation_flags. It is known by its address like other
- * memory, but cuMemFree refuses it. It ends with its context if nobody ends it before. */
+/* Memory for a variable of a module, all zero; `limits`: enum sg_allocation_flags. It is known by its address like
+ * other memory, but cuMemFree refuses it. It ends with its context if nobody ends it before. */
 CUresult variable_make(CUcontext context, CUdevice device, uint64_t bytes, uint32_t limits, uint64_t *address);
 /* Work that uses it has to be done. */
 void variable_end(uint64_t address);

@@ -9,7 +9,7 @@
 #include "handles.h"
 #include "image.h"
 #include "memory.h"
-#include "work.h"
+#include "strict.h"
 
 static struct freed freed = FREED;
 
@@ -50,7 +50,7 @@ static CUresult make_functions(struct module *module) {
   if (!module->functions) return CUDA_ERROR_OUT_OF_MEMORY;
   for (uint32_t n = 0; n < count; n++) {
     struct function *function = &module->functions[n];
-    *function = (struct function){module, &module->code->kernels[n], {-1, -1}, &function->own};
+    *function = (struct function){module, &module->code->kernels[n], {-1, -1}, &function->own, false};
     if (!handle_add(FUNCTION, function)) return CUDA_ERROR_OUT_OF_MEMORY;
   }
   return CUDA_SUCCESS;
@@ -155,7 +155,7 @@ EXPORTED CUresult cuModuleUnload(CUmodule handle) {
   if (!handle_is(MODULE, handle, false)) return CUDA_ERROR_INVALID_HANDLE;
   struct module *module = (struct module *)handle;
   if (module->of_library) return CUDA_ERROR_NOT_PERMITTED;
-  work_wait(module->context);
+  strict_wait(module->context);
   if (!handle_is(MODULE, handle, true)) return CUDA_ERROR_INVALID_HANDLE;
   module_drop(module);
   return CUDA_SUCCESS;

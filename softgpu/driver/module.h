@@ -20,6 +20,7 @@ struct function {
   struct module *module;
   struct code_kernel *kernel;
   struct settings own, *settings; /* which may be those of a library's kernel */
+  _Atomic bool used;              /* launched, or made a part of a graph */
 };
 
 struct module {

@@ -17,8 +17,10 @@ EXPORTED CUresult cuDeviceCanAccessPeer(int *can, CUdevice device, CUdevice peer
   return CUDA_SUCCESS;
 }
 
-/* Atomic operations on another device's memory are those of this machine; all links are of one rank. Arrays do not exist. */
-EXPORTED CUresult cuDeviceGetP2PAttribute(int *value, CUdevice_P2PAttribute attribute, CUdevice source, CUdevice target) {
+/* Atomic operations on another device's memory are those of this machine; all links are of one rank. Arrays do not
+ * exist. */
+EXPORTED CUresult cuDeviceGetP2PAttribute(int *value, CUdevice_P2PAttribute attribute, CUdevice source,
+                                          CUdevice target) {
   CHECK(pair(source, target));
   if (!value) return CUDA_ERROR_INVALID_VALUE;
   if (source == target) return CUDA_ERROR_INVALID_DEVICE;

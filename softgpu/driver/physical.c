@@ -100,8 +100,8 @@ EXPORTED CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size,
   CHECK(check(wanted));
   struct counted *made = calloc(1, sizeof *made);
   if (!made) return CUDA_ERROR_OUT_OF_MEMORY;
-  *made = (struct counted){.physical = {.device = wanted->location.id, .types = wanted->requestedHandleTypes, .size = size},
-                           .handles = 1};
+  *made = (struct counted){
+      .physical = {.device = wanted->location.id, .types = wanted->requestedHandleTypes, .size = size}, .handles = 1};
   CUresult result = fill(made);
   if (result == CUDA_SUCCESS) return name(made, handle);
   free(made);

@@ -24,7 +24,8 @@ static CUresult access_of(const struct allocation *found, unsigned *flags) {
   return CUDA_SUCCESS;
 }
 
-/* The lock is held; `found` is NULL for memory that the driver does not know, for which a few attributes have answers. */
+/* The lock is held; `found` is NULL for memory that the driver does not know, for which a few attributes have answers.
+ * */
 static CUresult attribute(void *data, CUpointer_attribute which, CUdeviceptr pointer, const struct allocation *found) {
   switch (which) {
     case CU_POINTER_ATTRIBUTE_CONTEXT: *(CUcontext *)data = found ? found->context : NULL; break;
@@ -78,7 +79,8 @@ EXPORTED CUresult cuPointerGetAttribute(void *data, CUpointer_attribute which, C
 }
 
 /* And here it is not: attributes that it has not are 0. */
-EXPORTED CUresult cuPointerGetAttributes(unsigned int count, CUpointer_attribute *which, void **data, CUdeviceptr pointer) {
+EXPORTED CUresult cuPointerGetAttributes(unsigned int count, CUpointer_attribute *which, void **data,
+                                         CUdeviceptr pointer) {
   CHECK(ready());
   if (!count || !which || !data) return CUDA_ERROR_INVALID_VALUE;
   CUresult result = CUDA_SUCCESS;

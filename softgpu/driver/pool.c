@@ -1,5 +1,5 @@
-/* Pools: those that programs create, and the default one of each device. A pool keeps no memory in reserve: what is freed is
- * the device's at once, so that there is nothing to trim. */
+/* Pools: those that programs create, and the default one of each device. A pool keeps no memory in reserve: what is
+ * freed is the device's at once, so that there is nothing to trim. */
 #include "pool.h"
 
 #include <pthread.h>

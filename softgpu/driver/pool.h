@@ -12,7 +12,7 @@ struct pool {
   CUcontext context; /* first: `handles_end`; NULL, it belongs to a device */
   CUdevice device;
   CUmemAllocationHandleType types; /* that it can be exported as */
-  struct arena *arena;             /* its own if it can be exported, else the device's; NULL: it is of another process */
+  struct arena *arena;             /* its own if it can be exported, else the device's; NULL: another process's */
   struct mapping *imported;        /* all of its memory in that process, from `base` on */
   uint64_t base, size;             /* most bytes */
   unsigned long long file;         /* which file its memory is in: for pointers that processes exchange */

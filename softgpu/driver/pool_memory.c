@@ -253,8 +253,8 @@ EXPORTED CUresult cuMemPoolExportPointer(CUmemPoolPtrExportData *data, CUdevicep
 }
 
 static CUresult import(CUdeviceptr *pointer, struct pool *pool, const struct place_in_pool *place) {
-  if (!pool->imported || place->magic != MAGIC || place->file != pool->file || !place->size || place->size > pool->size ||
-      place->offset > pool->size - place->size)
+  if (!pool->imported || place->magic != MAGIC || place->file != pool->file || !place->size ||
+      place->size > pool->size || place->offset > pool->size - place->size)
     return CUDA_ERROR_INVALID_VALUE;
   struct pooled *pooled = pooled_begin(pool, place->size);
   if (!pooled) return CUDA_ERROR_OUT_OF_MEMORY;

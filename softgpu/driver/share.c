@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "client.h"
@@ -21,7 +22,7 @@
 
 enum { SLOTS = 256, NAME = 64 };
 
-static const uint64_t MAGIC = 0x3155504754464f53; /* "SOFTGPU1" */
+static const uint64_t MAGIC = 0x3255504754464f53; /* "SOFTGPU2" */
 
 struct slot {
   _Atomic uint64_t taken[MOST_DEVICES]; /* bytes */
@@ -29,6 +30,9 @@ struct slot {
 
 struct state {
   _Atomic uint64_t magic;
+  uint64_t start;                      /* constant: share.h */
+  uint64_t busy[MOST_DEVICES][PARTS];  /* until when; the table is locked */
+  _Atomic uint64_t took, late;
   char devices[4096]; /* the machine that the first process named */
   struct slot slots[SLOTS];
 };
@@ -85,6 +89,12 @@ static bool open_file(const char *name) {
   return true;
 }
 
+static uint64_t now(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+
 /* The table is locked. */
 static bool claim(const char *name, const char *devices) {
   int free_slot = -1;
@@ -101,6 +111,7 @@ static bool claim(const char *name, const char *devices) {
   }
   if (!others || atomic_load(&state->magic) != MAGIC) { /* the first process, or the first after all have died */
     memset(state, 0, sizeof *state);
+    state->start = now();
     snprintf(state->devices, sizeof state->devices, "%s", devices);
     atomic_store(&state->magic, MAGIC);
   } else if (strncmp(state->devices, devices, sizeof state->devices - 1)) {
@@ -128,6 +139,7 @@ bool share_begin(const char *devices) {
   if (!name || !*name) {
     state = calloc(1, sizeof *state);
     own = state ? &state->slots[0] : NULL;
+    if (state) state->start = now();
     identify("");
     return own != NULL;
   }
@@ -153,30 +165,52 @@ static void reap(void) {
     if (&state->slots[n] != own && !somebody_has(1 + n)) memset(&state->slots[n], 0, sizeof state->slots[n]);
 }
 
-bool share_take(int device, uint64_t bytes, uint64_t limit) {
+static void table_lock(void) {
   pthread_mutex_lock(&lock);
   if (file >= 0) file_lock(F_WRLCK, 0, true);
+}
+
+static void table_unlock(void) {
+  if (file >= 0) file_lock(F_UNLCK, 0, true);
+  pthread_mutex_unlock(&lock);
+}
+
+bool share_take(int device, uint64_t bytes, uint64_t limit) {
+  table_lock();
   bool fits = bytes <= limit && total(device) <= limit - bytes;
   if (!fits && file >= 0) {
     reap();
     fits = bytes <= limit && total(device) <= limit - bytes;
   }
   if (fits) atomic_fetch_add(&own->taken[device], bytes);
-  if (file >= 0) file_lock(F_UNLCK, 0, true);
-  pthread_mutex_unlock(&lock);
+  table_unlock();
   return fits;
 }
 
 void share_give(int device, uint64_t bytes) { atomic_fetch_sub(&own->taken[device], bytes); }
 
 uint64_t share_taken(int device) {
-  pthread_mutex_lock(&lock);
-  if (file >= 0) {
-    file_lock(F_WRLCK, 0, true);
-    reap();
-    file_lock(F_UNLCK, 0, true);
-  }
+  table_lock();
+  if (file >= 0) reap();
   uint64_t taken = total(device);
-  pthread_mutex_unlock(&lock);
+  table_unlock();
   return taken;
+}
+
+uint64_t share_start(void) { return state->start; }
+
+uint64_t share_occupy(const struct taken *parts, size_t count, uint64_t ready, uint64_t duration) {
+  if (!count) return ready;
+  table_lock();
+  for (size_t n = 0; n < count; n++) {
+    uint64_t busy = state->busy[parts[n].device][parts[n].part];
+    if (ready < busy) ready = busy;
+  }
+  for (size_t n = 0; n < count; n++) state->busy[parts[n].device][parts[n].part] = ready + duration;
+  table_unlock();
+  return ready;
+}
+
+struct clock_sums share_count(uint64_t took, uint64_t late) {
+  return (struct clock_sums){atomic_fetch_add(&state->took, took) + took, atomic_fetch_add(&state->late, late) + late};
 }

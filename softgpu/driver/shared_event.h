@@ -24,8 +24,8 @@ void shared_event_finish(struct shared_event *event, uint64_t record);
 uint64_t shared_event_last(const struct shared_event *event);
 bool shared_event_done(const struct shared_event *event, uint64_t record); /* or its process is no more */
 
-/* An action for work: its operation is done when a record of another process is. `given`: from the second function; NULL: no
- * memory. */
+/* An action for work: its operation is done when a record of another process is. `given`: from the second function;
+ * NULL: no memory. */
 void shared_event_wait(void *given);
 void *shared_event_wait_begin(struct shared_event *event, uint64_t record);
 void shared_event_wait_end(void *given); /* instead of the action */

@@ -8,6 +8,7 @@
 #include "driver.h"
 #include "freed.h"
 #include "handles.h"
+#include "strict.h"
 
 enum { LOWEST = 0, HIGHEST = -5 };
 
@@ -72,6 +73,7 @@ CUresult stream_find(CUstream handle, bool own, struct stream_place *place) {
     const struct stream *stream = (struct stream *)handle;
     *place = (struct stream_place){.queue = stream->queue, .context = stream->context, .context_id = stream->context_id,
                                    .device = stream->device, .blocking = !(stream->flags & CU_STREAM_NON_BLOCKING)};
+    strict_pass(place->context);
     return context_result(place->context, place->context_id);
   }
   CHECK(current(&here));

@@ -1,7 +1,7 @@
 /* Address ranges that programs reserve, and what they map there.
  *
- * A reservation is mapped without any access; memory is mapped over it. What is unmapped becomes inaccessible again, but
- * not while a copy or a kernel may be using the reservation: then that happens when none does any more. */
+ * A reservation is mapped without any access; memory is mapped over it. What is unmapped becomes inaccessible again,
+ * but not while a copy or a kernel may be using the reservation: then that happens when none does any more. */
 #include "vmm.h"
 
 #include <pthread.h>

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "clock.h"
 #include "driver.h"
 #include "thread.h"
 
@@ -27,6 +28,7 @@ struct operation {
   unsigned references;
   _Atomic bool done; /* set with the lock */
   bool open;         /* it is not known yet what it waits for */
+  struct moment begin, end; /* of the modelled clock: before which it cannot begin; when it ended */
 };
 
 struct queue {
@@ -34,6 +36,7 @@ struct queue {
   struct queue *follower, *leader;   /* in `ready`; the first one also in the list of those that an operation wakes */
   CUcontext context;
   struct operation *first, *last;
+  size_t count; /* of operations */
   bool legacy, ordered, dropped, ready;
 };
 
@@ -46,6 +49,8 @@ static _Thread_local struct operation *doing;              /* by this thread; NU
 static _Atomic unsigned ready_count;
 static const _Atomic unsigned none;
 static const _Atomic bool never;
+static unsigned running;         /* operations that threads do */
+static unsigned long long ended; /* operations, ever */
 static unsigned threads, looking, idle, called, waiting; /* threads: all; without work; asleep; of these, told of some */
 
 static void release(struct operation *operation) {
@@ -121,7 +126,8 @@ static void ready_remove(struct queue *queue) {
 static bool place(struct queue *queue) {
   struct operation *first = queue->first;
   if (first->open) return false;
-  while (first->waited < first->waits && first->after[first->waited]->done) first->waited++;
+  for (; first->waited < first->waits && first->after[first->waited]->done; first->waited++)
+    clock_after(&first->begin, &first->after[first->waited]->end);
   if (first->waited == first->waits) {
     ready_add(queue);
     return true;
@@ -139,6 +145,8 @@ static void place_and_call(struct queue *queue) {
 static void finish(struct operation *operation) {
   struct queue *queue = operation->queue;
   operation->done = true;
+  queue->count--;
+  ended++;
   for (size_t n = 0; n < operation->waits; n++) release(operation->after[n]);
   operation->waits = operation->waited = 0;
   queue->first = operation->next;
@@ -148,6 +156,7 @@ static void finish(struct operation *operation) {
   }
   operation->woken = NULL;
   if (queue->first) {
+    clock_after(&queue->first->begin, &operation->end);
     place_and_call(queue);
   } else {
     queue->last = NULL;
@@ -162,12 +171,20 @@ static void finish(struct operation *operation) {
 /* Do the first operation of a ready queue. The lock is held before and after. */
 static void do_first(struct queue *queue) {
   struct operation *operation = queue->first;
+  struct work work = operation->work;
   ready_remove(queue);
+  running++;
+  clock_enter(&operation->begin);
   pthread_mutex_unlock(&lock);
   doing = operation;
-  operation->work.action(operation->work.given);
+  work.action(work.given);
+  struct moment end = clock_leave(work.foreign);
   pthread_mutex_lock(&lock);
-  if (doing) finish(operation); /* else it may be gone */
+  running--;
+  if (doing) { /* else it may be gone */
+    operation->end = end;
+    finish(operation);
+  }
   doing = NULL;
 }
 
@@ -179,6 +196,7 @@ struct operation *operation_defer(void) {
 
 void operation_end(struct operation *operation) {
   pthread_mutex_lock(&lock);
+  clock_end(&operation->end, &operation->begin);
   finish(operation);
   pthread_mutex_unlock(&lock);
 }
@@ -226,24 +244,39 @@ static void *serve(void *given) {
   return NULL;
 }
 
-/* The lock is held before and after. */
-static void wait_for(const struct operation *operation) {
+/* Until something is done or ready. False: not `for_ever`, and for some seconds no thread has done anything. With the
+ * modelled clock everything may take long. The lock is held before and after. */
+static bool wait_for_progress(bool for_ever) {
+  unsigned long long before = ended;
+  struct timespec until;
+  int late = 0;
+  waiting++;
+  if (for_ever || clock_on()) {
+    pthread_cond_wait(&progress, &lock);
+  } else {
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += STUCK_SECONDS;
+    late = pthread_cond_timedwait(&progress, &lock, &until);
+  }
+  waiting--;
+  return !late || running || ended != before;
+}
+
+/* False as `wait_for_progress`. The lock is held before and after. */
+static bool wait_for(const struct operation *operation, bool for_ever) {
   bool looked = false;
   while (!operation->done) {
     struct queue *queue = operation->queue; /* alive: it has this operation */
     if (queue->ready && !queue->first->work.foreign) {
       do_first(queue);
-      continue;
-    }
-    if (!looked) {
+    } else if (!looked) {
       looked = true;
       look_for(&none, &operation->done);
-      continue;
+    } else if (!wait_for_progress(for_ever)) {
+      return false;
     }
-    waiting++;
-    pthread_cond_wait(&progress, &lock);
-    waiting--;
   }
+  return true;
 }
 
 /* What a new operation of a queue waits for besides the one before it: work of the legacy queue, or in that one work of all
@@ -270,12 +303,14 @@ static struct operation *append(struct queue *queue, const struct work *work, st
     free(operation);
     return NULL;
   }
-  *operation = (struct operation){.queue = queue, .work = *work, .after = list, .references = 2, .open = room};
+  *operation = (struct operation){.queue = queue, .work = *work, .after = list, .references = 2, .open = room,
+                                  .begin = clock_issue()};
   for (size_t n = 0; n < count; n++)
     if (!after[n]->done) list[operation->waits++] = after[n];
   for (struct queue *other = busy; other; other = other->next)
     if (concerns(queue, other)) list[operation->waits++] = other->last;
   for (size_t n = 0; n < operation->waits; n++) list[n]->references++;
+  queue->count++;
   if (queue->last) {
     queue->last->next = operation;
     queue->last = operation;
@@ -330,8 +365,12 @@ bool queue_fork(struct queue *queue, struct queue *other, struct operation *cons
 
 void queue_join(struct operation *end, struct operation *const *after, size_t count) {
   pthread_mutex_lock(&lock);
-  for (size_t n = 0; n < count; n++)
-    if (!after[n]->done) (end->after[end->waits++] = after[n])->references++;
+  for (size_t n = 0; n < count; n++) {
+    if (!after[n]->done)
+      (end->after[end->waits++] = after[n])->references++;
+    else
+      clock_after(&end->begin, &after[n]->end);
+  }
   end->open = false;
   if (end->queue->first == end) place_and_call(end->queue);
   pthread_mutex_unlock(&lock);
@@ -340,9 +379,11 @@ void queue_join(struct operation *end, struct operation *const *after, size_t co
 bool queue_do(struct queue *queue, const struct work *work) {
   pthread_mutex_lock(&lock);
   struct operation *operation = append(queue, work, NULL, 0, 0, true);
-  if (operation) wait_for(operation);
+  if (operation) wait_for(operation, true);
+  struct moment end = operation ? operation->end : (struct moment){0, 0};
   release(operation);
   pthread_mutex_unlock(&lock);
+  clock_waited(&end);
   return operation;
 }
 
@@ -367,22 +408,46 @@ struct operation *queue_last(struct queue *queue) {
 
 void operation_wait(struct operation *operation) {
   pthread_mutex_lock(&lock);
-  wait_for(operation);
+  wait_for(operation, true);
+  struct moment end = operation->end;
   pthread_mutex_unlock(&lock);
+  clock_waited(&end);
 }
 
 /* One after another, of those that are there now: others may add to the queues meanwhile. */
-void work_wait(CUcontext context) {
+static bool wait_for_all(CUcontext context, bool for_ever) {
   pthread_mutex_lock(&lock);
   size_t count = 0, n = 0;
   for (struct queue *queue = busy; queue; queue = queue->next) count += queue->context == context;
   struct operation **last = malloc((count + 1) * sizeof *last);
   for (struct queue *queue = busy; last && queue; queue = queue->next)
     if (queue->context == context) (last[n++] = queue->last)->references++;
+  struct moment end = {0, 0};
+  bool all = true;
   for (n = 0; last && n < count; n++) {
-    wait_for(last[n]);
+    all = all && wait_for(last[n], for_ever);
+    if (all) clock_after(&end, &last[n]->end);
     release(last[n]);
   }
   free(last);
   pthread_mutex_unlock(&lock);
+  clock_waited(&end);
+  return all;
+}
+
+void work_wait(CUcontext context) { wait_for_all(context, true); }
+
+bool work_wait_patiently(CUcontext context) { return wait_for_all(context, false); }
+
+bool queue_room(struct queue *queue, size_t most) {
+  bool room = true;
+  pthread_mutex_lock(&lock);
+  while (room && queue->count >= most) {
+    struct operation *first = queue->first;
+    first->references++;
+    room = wait_for(first, false);
+    release(first);
+  }
+  pthread_mutex_unlock(&lock);
+  return room;
 }

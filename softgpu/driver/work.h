@@ -56,4 +56,10 @@ void operation_wait(struct operation *operation);
 /* Wait until all that was in the queues of a context is done. */
 void work_wait(CUcontext context);
 
+/* The same, and wait until a queue has fewer than so many operations. False: not all is done, but for some seconds no
+ * thread has done anything. */
+enum { STUCK_SECONDS = 5 };
+bool work_wait_patiently(CUcontext context);
+bool queue_room(struct queue *queue, size_t most);
+
 #endif

@@ -24,7 +24,7 @@ from softgpu.engine.webs import Webs
 from softgpu.engine.work import row_of
 
 MAGIC = 0x55504753
-ABI_VERSION = 1
+ABI_VERSION = 2
 FLAG_WAITS, FLAG_COUNTS, FLAG_LOGS, FLAG_PRINTS = 1, 2, 4, 8
 ANYWHERE, PARAMETER, VARIABLE, SHARED_MEMORY = 0, 1, 2, 3
 """``enum sg_origin``."""

@@ -183,7 +183,9 @@ def analysis_width(analysis: Analysis, operand: Operand, kind: str) -> int:
 
 
 def _cvt(analysis: Analysis, index: int, instruction: Instruction) -> Result:
-    """Between integers, without saturation."""
+    """Between integers, without saturation; others may have several sources."""
+    if len(instruction.operands) > 2:
+        return general(analysis, index, instruction)
     shape = analysis.of(index, instruction.operands[1], instruction.modifiers[-1])
     if shape is None:
         return None

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from ptxparse.model import TYPE_BYTES, Immediate, Instruction, Mnemonic
-from ptxparse.opcodes import fragment
+from ptxparse.opcodes import fragment, matrix_shape, multiplicand
 
 CLASSES = (
     "integer", "half", "single", "double", "special", "tensor", "convert", "move", "control", "barrier", "exchange",
     "memory", "atomics", "global_read", "global_written", "shared_read", "shared_written", "local_read",
-    "local_written", "param_read",
+    "local_written", "param_read", "products",
 )
 """Names of ``enum sg_class``, in its order."""
 
@@ -26,6 +26,8 @@ _OPCODES = {
 }
 _CLASS_OF = {opcode: name for name, opcodes in _OPCODES.items() for opcode in opcodes}
 _VECTORS = {"v2": 2, "v4": 4, "v8": 8}
+_SIXTEENTHS = {"b1": 1, "s4": 4, "u4": 4, "e2m1": 4, "s8": 8, "u8": 8, "tf32": 32, "f32": 32, "f64": 256}
+"""How long tensor cores take for a product, in sixteenths of one of f16."""
 
 
 def class_of(mnemonic: str) -> str:
@@ -62,6 +64,8 @@ def work_of(counted: str) -> dict[str, int]:
     mnemonic, _, copied = counted.partition(" ")
     opcode, *modifiers = mnemonic.split(".")
     work = {class_of(mnemonic): 1}
+    if "tensor" in work:
+        _add(work, "products", products(mnemonic))
     count = next((_VECTORS[m] for m in modifiers if m in _VECTORS), 1)
     size = TYPE_BYTES.get(modifiers[-1], 0) * count if modifiers else 0
     space = next((m.partition("::")[0] for m in modifiers
@@ -80,6 +84,20 @@ def work_of(counted: str) -> dict[str, int]:
         space = "shared" if opcode != "wmma" else space
         _add(work, f"{space}_{'written' if opcode == 'stmatrix' or 'store' in modifiers else 'read'}", _share(mnemonic))
     return work
+
+
+def products(mnemonic: str) -> int:
+    """A thread's share of the products of a matrix instruction, in products of f16 that take tensor cores as long: one
+    of 8, 4 and 1 bits takes a half, a quarter and a sixteenth, tf32 twice and f64 16 times as long, a sparse one a half
+    (NVIDIA A100 Tensor Core GPU Architecture, table 1 and 3)."""
+    opcode, *modifiers = mnemonic.split(".")
+    parsed = Mnemonic(mnemonic, opcode, tuple(modifiers))
+    shape = matrix_shape(parsed)
+    if shape is None:
+        return 0
+    kind = multiplicand(parsed)
+    sixteenths = _SIXTEENTHS.get(kind, 8 if kind.startswith("e") else 16)
+    return shape.m * shape.n * shape.k * sixteenths // (32 if "sp" in modifiers else 16) // shape.threads
 
 
 def _share(mnemonic: str) -> int:

@@ -8,9 +8,12 @@ import numpy as np
 
 Found = Mapping[str, np.ndarray]
 
-TOLERANCE = {"float64": 1e-14, "float32": 1e-6, "float16": 2e-3, "__bf16": 1.6e-2, "float8_e4m3": 0.13, "float8_e5m2": 0.26}
+TOLERANCE = {
+    "float64": 1e-14, "float32": 1e-6, "float16": 2e-3, "__bf16": 1.6e-2, "float8_e4m3": 0.13, "float8_e5m2": 0.26,
+}  # fmt: skip
 """What one operation may differ by, in relation to the result and to the greatest of its array's: two to eight of the
-type's steps, since approximate functions and the order of sums differ between devices. A case's ``loose`` multiplies it."""
+type's steps, since approximate functions and the order of sums differ between devices. A case's ``loose`` multiplies
+it."""
 
 
 def errors(found: Found) -> dict[str, str]:
@@ -66,4 +69,4 @@ def compared(what: str, value: np.ndarray, expected: np.ndarray, tolerance: floa
     if not wrong.any():
         return []
     first = tuple(int(i) for i in np.argwhere(wrong)[0])
-    return [f"{what}: {int(wrong.sum())} of {wrong.size} differ, at {first} it is {value[first]}, expected {expected[first]}"]
+    return [f"{what}: {int(wrong.sum())} of {wrong.size} differ, at {first}: {value[first]}, not {expected[first]}"]

@@ -19,7 +19,7 @@ FOLDER = BUILD / "clients"
 """Caches of the clients and of the engine. They stay between runs; a clone without them only takes longer."""
 PROGRAMS = Path(__file__).resolve().parent / "programs"
 MACHINE = "A100-80G,L40S"
-SECONDS = 120.0
+SECONDS = 240.0
 OURS = ("SOFTGPU_", "TESSERA_", "CUDA_", "NVRTC_", "TRITON_", "NUMBA_", "XDG_", "LD_", "DEV", "JIT", "CACHE", "PYTHON")
 """Beginnings of variables that a client does not get from whoever runs the tests."""
 
@@ -27,7 +27,8 @@ OURS = ("SOFTGPU_", "TESSERA_", "CUDA_", "NVRTC_", "TRITON_", "NUMBA_", "XDG_", 
 def environment(**variables: str) -> dict[str, str]:
     """The environment of a client: how one is started on the software driver, and caches of our own."""
     base = {name: text for name, text in os.environ.items() if not name.startswith(OURS)}
-    base |= {"XDG_CACHE_HOME": str(made("caches")), "TRITON_CACHE_DIR": str(made("caches/triton")), "PYTHONPATH": str(ROOT)}
+    base |= {"XDG_CACHE_HOME": str(made("caches")), "TRITON_CACHE_DIR": str(made("caches/triton"))}
+    base["PYTHONPATH"] = str(ROOT)
     return softgpu.environment(MACHINE, strict=True, cache=made("kernels"), base=base) | variables
 
 

@@ -9,7 +9,7 @@ import sys
 from dataclasses import dataclass
 from typing import Any
 
-from tessera.environment import CACHE, DEVICES
+from tessera.environment import CACHE, DEVICES, STRICT
 from tools import driver
 
 HEAD = """
@@ -39,7 +39,7 @@ def run(code: str, devices: str | None = "A100-80G,L40S", **variables: str) -> D
     """Run Python code with ``cuda`` as the loaded driver."""
     environment = {name: text for name, text in os.environ.items()
                    if name == CACHE.name or not name.startswith("SOFTGPU_")}
-    environment |= variables
+    environment |= {STRICT.name: "1"} | variables
     if devices is not None:
         environment[DEVICES.name] = devices
     done = subprocess.run([sys.executable, "-c", HEAD + code, driver.LIBRARY], env=environment, capture_output=True,

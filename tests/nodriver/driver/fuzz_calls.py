@@ -34,6 +34,9 @@ STRUCTURES = {
     "CUDA_KERNEL_NODE_PARAMS_v2": "kernel_params", "CUDA_HOST_NODE_PARAMS_v1": "host_params",
     "CUgraphEdgeData": "edges", "CUmemLocation_v1": "location", "CUmemAllocationProp_v1": "allocation_properties",
     "CUmemPoolProps_v1": "pool_properties", "CUmemAccessDesc_v1": "access_rights",
+    "CUDA_BATCH_MEM_OP_NODE_PARAMS_v1": "batch_params", "CUDA_BATCH_MEM_OP_NODE_PARAMS": "batch_params",
+    "CUDA_ARRAY_DESCRIPTOR_v1": "array_v1", "CUDA_ARRAY_DESCRIPTOR_v2": "array",
+    "CUDA_ARRAY3D_DESCRIPTOR_v1": "array_3d_v1", "CUDA_ARRAY3D_DESCRIPTOR_v2": "array_3d",
     "CUstreamAttrValue_v1": "attribute_value", "CUkernelNodeAttrValue_v1": "attribute_value",
 }
 """Pointers to constant ones, and the functions that fill them."""
@@ -49,7 +52,7 @@ SPECIAL = {
     ("cuGraphInstantiate", "bufferSize"): "below(f, 4096)",
     ("cuMemImportFromShareableHandle", "osHandle"): "below(f, 12) - 1",
     ("cuMemPoolImportFromShareableHandle", "handle"): "below(f, 12) - 1",
-    ("cuMemAddressReserve", "size"): "large_size(f)", 
+    ("cuMemAddressReserve", "size"): "large_size(f)",
     ("cuMemAddressReserve", "alignment"): "one_in(f, 4) ? small_size(f) : 0",
     ("cuMemAddressReserve", "addr"): "one_in(f, 6) ? some_address(f) : 0",
     ("cuMemAddressFree", "size"): "large_size(f)", ("cuMemMap", "size"): "large_size(f)",
@@ -63,7 +66,8 @@ _ENDS = re.compile(r"Destroy|Free|Unload|Unregister|Unmap|Close|Release|Reset|Di
 _FREES = re.compile(r"Free|Unmap|CloseMem")
 _PRIMARY = re.compile(r"PrimaryCtx(Release|Reset)")
 _MAKES = re.compile(r"Create|Alloc|Load|Retain|Clone|Instantiate|Add|Get|Import|Begin|EndCapture|Enumerate")
-_OFTEN = re.compile(r"Create|Alloc|Launch|Memcpy|Memset|Record|Wait|Load|Add|Instantiate|GetFunction|GetKernel|Elapsed|EndCapture|Map|SetAccess|NodeSetParams")
+_OFTEN = re.compile(r"Create|Alloc|Launch|Memcpy|Memset|Record|Wait|Load|Add|Instantiate|GetFunction|GetKernel|Elapsed"
+                    r"|EndCapture|Map|SetAccess|NodeSetParams")
 _SELDOM = re.compile(r"^cuCtx|^cuStreamBeginCapture|Array|AtoA|AtoD|AtoH|DtoA|HtoA|LoadFromFile|AddFile|ModuleLoad$")
 _EITHER = re.compile(r"^cuMemcpy(Async|Peer|PeerAsync)?(_pt[ds][sz])?$")
 _BY_NAME = {

@@ -34,5 +34,5 @@ def compile_program(program: Path, sources: Sequence[Path], kind: str, *flags: s
 def run_program(program: Path, variables: Mapping[str, str] | None = None, arguments: Sequence[str] = (),
                 seconds: float = SECONDS, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
     """Run it on two devices that may access each other's memory."""
-    return subprocess.run([program, *arguments], capture_output=True, text=True, check=False, timeout=seconds, cwd=folder,
-                          env={**os.environ, DEVICES.name: FLEET, **(variables or {})})
+    return subprocess.run([program, *arguments], capture_output=True, text=True, check=False, timeout=seconds,
+                          cwd=folder, env={**os.environ, DEVICES.name: FLEET, **(variables or {})})

@@ -60,14 +60,14 @@ cuda.cuMemsetD8_v2(pointer, 255, c_size_t(3))
 cuda.cuStreamCreateWithPriority(byref(found), 1, -2)
 cuda.cuGetErrorName(77777, None)
 cuda.cuGetProcAddress_v2(None, None, 0, c_uint64(0), None)
-cuda.cuThreadExchangeStreamCaptureMode(None)
+cuda.cuCtxResetPersistingL2Cache()
 show([hex(context.value), hex(pointer.value), hex(found.value), os.getpid()])
 """).shown
     head, *calls = records(instrument)
     assert head["process"] == shown[3]
     assert [call["call"] for call in calls] == [
         "cuInit", "cuCtxCreate_v2", "cuMemAlloc_v2", "cuGetProcAddress_v2", "cuMemsetD8_v2",
-        "cuStreamCreateWithPriority", "cuGetErrorName", "cuGetProcAddress_v2", "cuThreadExchangeStreamCaptureMode",
+        "cuStreamCreateWithPriority", "cuGetErrorName", "cuGetProcAddress_v2", "cuCtxResetPersistingL2Cache",
     ]
     init, create, take, look, fill, stream, name, nothing, refused = calls
     assert init["arguments"] == {"Flags": 0} and "answer" not in init
@@ -391,3 +391,14 @@ def test_all_that_python_writes_is_read(tmp_path: Path) -> None:
              Delay("cuInit", seconds=3600, call=9), Delay("cuMemcpyHtoD_v2_ptds", seconds=1e-6, onwards=True)]
     instrument = Instrument(tmp_path / "log", True, True, True, rules, 12040, True, True)
     assert under(instrument, "show([cuda.cuInit(0), value('cuDriverGetVersion', c_int)])").shown == [0, 12040]
+
+
+def test_whether_the_modelled_clock_kept_up(tmp_path: Path) -> None:
+    instrument = Instrument(log=tmp_path / "log")
+    done = under(instrument, BEGIN + TAKE + "cuda.cuMemsetD8_v2(take()[1], 255, c_size_t(3))\n"
+                                            "show(cuda.cuCtxSynchronize())", SOFTGPU_CLOCK="modelled:100000")
+    assert done.shown == 0
+    record = records(instrument)[-1]
+    assert (record["clock"] == "kept up") == ("kept up" in done.errors)
+    assert record["operations"] == 1
+    assert record["took_ns"] == pytest.approx(1e5 * 900, rel=0.01), "0.9 us for a fill"

@@ -11,7 +11,7 @@ import pytest
 from ptxparse.model import Mnemonic
 from ptxparse.opcodes import accessed_bytes
 from softgpu import engine
-from softgpu.engine.work import CLASSES
+from softgpu.engine.work import CLASSES, products
 from softgpu.reference import AccessLog
 from tests.engine_compare import Outcome, run_both
 from tests.launches.place import place, text_of
@@ -156,7 +156,7 @@ WORK = {
     "wmma.load.c.sync.aligned.row.m16n16k16.global.f32 {%f1, %f2, %f3, %f4, %f5, %f6, %f7, %f8}, [%a];":
         {"memory": 1, "global_read": 32},
     "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%f1, %f2, %f3, %f4}, {%r1, %r2}, {%r3}, {%f1, %f2, %f3, %f4};":
-        {"tensor": 1},
+        {"tensor": 1, "products": 32},
 }
 
 
@@ -175,6 +175,22 @@ def test_work_of_one_instruction(instruction: str, guarded: bool) -> None:
     assert results[0].instructions.keys() | {mnemonic} == results[1].instructions.keys()
     difference = {name: (results[1].work[name] - results[0].work[name]) // 32 for name in CLASSES}
     assert {name: amount for name, amount in difference.items() if amount} == WORK[instruction]
+
+
+@pytest.mark.parametrize(("mnemonic", "count"), [
+    ("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32", 64),
+    ("mma.sync.aligned.m16n8k32.row.col.s32.s8.u8.s32", 64),
+    ("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32", 64),
+    ("mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.and.popc", 64),
+    ("mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e5m2.f32", 64),
+    ("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32", 64),
+    ("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64", 128),
+    ("mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32", 64),
+    ("wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32", 128),
+])
+def test_products_in_those_of_f16(mnemonic: str, count: int) -> None:
+    """Of 32 threads: factors of 16, 8, 4 and 1 bits make twice, four and 16 times as many in the same time."""
+    assert products(mnemonic) == count
 
 
 def test_logs_of_masked_and_repeated_accesses() -> None:

@@ -72,6 +72,13 @@ def test_an_index_less_one_extended_with_zeros() -> None:
     """)
 
 
+def test_conversions_of_a_pair_whose_first_number_is_a_constant() -> None:
+    assert not differs("""
+        cvt.rn.f32.u32 %f1, %t; mov.f32 %f2, 0f3F800000;
+        cvt.rn.f16x2.f32 %r1, %f2, %f1; st.u32 [%o], %r1; cvt.rn.bf16x2.f32 %r2, %f1, %f2; st.u32 [%o+4], %r2;
+    """)
+
+
 def test_lane_patterns_moved_to_floating_point_registers() -> None:
     assert not differs("""
         mov.b32 %f1, %t; add.f32 %f2, %f1, 0f3F800000; st.f32 [%o], %f2; st.f32 [%o+4], %f1;

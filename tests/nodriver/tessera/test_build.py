@@ -187,7 +187,7 @@ def test_the_wheel_is_stale_when_a_c_source_changes() -> None:
 def task_steps(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """A list that gets the names of the steps that tasks do, which do nothing."""
     done: list[str] = []
-    monkeypatch.setattr(venv, "ensure", lambda *_: done.append("install"))
+    monkeypatch.setattr(venv, "ensure", lambda clients=False: done.append("install" + " clients" * clients))
     monkeypatch.setattr(native, "prepare", lambda: done.append("run-time"))
     monkeypatch.setattr(driver, "build", lambda *_: done.append("driver") or ROOT)
     monkeypatch.setattr(wheel, "build", lambda: done.append("wheel") or ROOT)
@@ -198,15 +198,19 @@ def task_steps(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def test_only_what_uses_the_run_time_needs_a_c_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert driver.USERS.issubset({tier.name for tier in tiers.tiers()})
+    runs = {tier.name for tier in tiers.tiers()} | set(tasks.benchmarks())
+    assert (driver.USERS | venv.CLIENTS_USERS).issubset(runs)
     assert native.USERS.issubset({tier.name for tier in tiers.tiers()} & set(tasks.benchmarks()))
     done = task_steps(monkeypatch)
     for run, expected in (
         (lambda: tasks.test(["ptxparse"], False, 1), ["install", "ptxparse"]),
         (lambda: tasks.test(["engine"], False, 1), ["install", "run-time", "engine"]),
         (lambda: tasks.test(["driver"], False, 1), ["install", "run-time", "driver", "driver"]),
+        (lambda: tasks.test(["clients"], False, 1), ["install clients", "run-time", "driver", "clients"]),
         (lambda: tasks.bench("parse", [], False), ["install", "benchmark"]),
         (lambda: tasks.bench("engine", [], False), ["install", "run-time", "benchmark"]),
+        (lambda: tasks.bench("driver", [], False), ["install", "run-time", "driver", "benchmark"]),
+        (lambda: tasks.bench("llm", [], False), ["install clients", "run-time", "driver", "benchmark"]),
         (tasks.build, ["install", "run-time", "driver", "wheel"]),
     ):
         done.clear()
@@ -214,7 +218,7 @@ def test_only_what_uses_the_run_time_needs_a_c_compiler(monkeypatch: pytest.Monk
         assert done == expected
     done.clear()
     tasks.test([], False, 1)
-    assert done[:5] == ["install", "run-time", "driver", "wheel", "check"]
+    assert done[:5] == ["install clients", "run-time", "driver", "wheel", "check"]
 
 
 def test_the_version_is_written_at_every_build(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

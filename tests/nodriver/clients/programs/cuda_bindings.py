@@ -75,7 +75,9 @@ def back(pointer: object, like: np.ndarray) -> np.ndarray:
     return array
 
 
-def launch(name: str, grid: tuple, block: tuple, values: tuple, kinds: tuple, shared: int = 0, stream: object = 0) -> None:
+def launch(
+    name: str, grid: tuple, block: tuple, values: tuple, kinds: tuple, shared: int = 0, stream: object = 0
+) -> None:
     call(driver.cuLaunchKernel(function(name), *grid, *block, shared, stream, (values, kinds), 0))
 
 
@@ -107,7 +109,14 @@ def parameters_of_every_width() -> None:
 
     out = on_device(np.zeros(6))
     pair = Pair(1.5, -2.5)
-    addresses = [ctypes.c_void_p(int(out)), ctypes.c_char(7), ctypes.c_short(-300), ctypes.c_longlong(1 << 40), pair, ctypes.c_double(0.1)]
+    addresses = [
+        ctypes.c_void_p(int(out)),
+        ctypes.c_char(7),
+        ctypes.c_short(-300),
+        ctypes.c_longlong(1 << 40),
+        pair,
+        ctypes.c_double(0.1),
+    ]
     packed = (ctypes.c_void_p * 6)(*[ctypes.addressof(one) for one in addresses])
     call(driver.cuLaunchKernel(function("mixed"), 1, 1, 1, 1, 1, 1, 0, 0, ctypes.addressof(packed), 0))
     assert back(out, np.zeros(6)).tolist() == [7, -300, float(1 << 40), 1.5, -2.5, 0.1]
@@ -153,7 +162,14 @@ def streams_and_events() -> None:
     call(driver.cuEventRecord(first, streams[0]))
     for step in range(20):
         stream = streams[step % 2]
-        launch("saxpy", (n // 256, 1, 1), (256, 1, 1), (y, x, 1.0, n), (None, None, ctypes.c_float, ctypes.c_int), stream=stream)
+        launch(
+            "saxpy",
+            (n // 256, 1, 1),
+            (256, 1, 1),
+            (y, x, 1.0, n),
+            (None, None, ctypes.c_float, ctypes.c_int),
+            stream=stream,
+        )
         call(driver.cuEventRecord(last, stream))
         call(driver.cuStreamWaitEvent(streams[(step + 1) % 2], last, 0))
     call(driver.cuEventSynchronize(last))
@@ -167,11 +183,22 @@ def streams_and_events() -> None:
 def library_and_kernel() -> None:
     library = call(driver.cuLibraryLoadData(image("80"), [], [], 0, [], [], 0))
     kernel = call(driver.cuLibraryGetKernel(library, b"saxpy"))
-    assert call(driver.cuKernelGetAttribute(driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, kernel, DEVICE)) == 1024
+    assert (
+        call(
+            driver.cuKernelGetAttribute(
+                driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, kernel, DEVICE
+            )
+        )
+        == 1024
+    )
     assert call(driver.cuKernelGetParamInfo(kernel, 2))[0] == 16
     y = on_device(np.zeros(8, np.float32))
     x = on_device(np.ones(8, np.float32))
-    call(driver.cuLaunchKernel(kernel, 1, 1, 1, 8, 1, 1, 0, 0, ((y, x, 3.0, 8), (None, None, ctypes.c_float, ctypes.c_int)), 0))
+    call(
+        driver.cuLaunchKernel(
+            kernel, 1, 1, 1, 8, 1, 1, 0, 0, ((y, x, 3.0, 8), (None, None, ctypes.c_float, ctypes.c_int)), 0
+        )
+    )
     assert (back(y, np.zeros(8, np.float32)) == 3).all()
     call(driver.cuLibraryUnload(library))
 
@@ -179,7 +206,10 @@ def library_and_kernel() -> None:
 @check
 def what_is_wrong_is_said() -> None:
     assert driver.cuModuleGetFunction(MODULE, b"missing")[0] == driver.CUresult.CUDA_ERROR_NOT_FOUND
-    assert driver.cuModuleLoadData(b"no PTX\0")[0] in (driver.CUresult.CUDA_ERROR_INVALID_PTX, driver.CUresult.CUDA_ERROR_INVALID_IMAGE)
+    assert driver.cuModuleLoadData(b"no PTX\0")[0] in (
+        driver.CUresult.CUDA_ERROR_INVALID_PTX,
+        driver.CUresult.CUDA_ERROR_INVALID_IMAGE,
+    )
     wrong = driver.cuLaunchKernel(function("saxpy"), 1, 1, 1, 2048, 1, 1, 0, 0, 0, 0)
     assert wrong[0] == driver.CUresult.CUDA_ERROR_INVALID_VALUE
 
@@ -193,7 +223,14 @@ def a_graph_of_a_stream() -> None:
     pinned = call(driver.cuMemHostAlloc(n * 4, 0))
     call(driver.cuStreamBeginCapture(stream, driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL))
     for _ in range(3):
-        launch("saxpy", (n // 256, 1, 1), (256, 1, 1), (y, x, 2.0, n), (None, None, ctypes.c_float, ctypes.c_int), stream=stream)
+        launch(
+            "saxpy",
+            (n // 256, 1, 1),
+            (256, 1, 1),
+            (y, x, 2.0, n),
+            (None, None, ctypes.c_float, ctypes.c_int),
+            stream=stream,
+        )
     call(driver.cuMemcpyDtoHAsync(pinned, y, n * 4, stream))
     graph = call(driver.cuStreamEndCapture(stream))
     ready = call(driver.cuGraphInstantiate(graph, 0))

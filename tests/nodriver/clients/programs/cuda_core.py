@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 from checks import check, run
-from cuda.core import Device, LaunchConfig, Program, ProgramOptions, launch
+from cuda.core import (
+    Device,
+    EventOptions,
+    LaunchConfig,
+    LegacyPinnedMemoryResource,
+    Program,
+    ProgramOptions,
+    launch,
+)
 
 SOURCE = r"""
 template <typename T> __global__ void scale(T *data, T factor, size_t n) {
-  for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < n; i += gridDim.x * (size_t)blockDim.x) data[i] *= factor;
+  size_t step = gridDim.x * (size_t)blockDim.x;
+  for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < n; i += step) data[i] *= factor;
 }
 extern "C" __global__ void add(float *out, const float *a, const float *b, unsigned n) {
   unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -46,8 +55,6 @@ def templates_on_both_devices() -> None:
         for kind in (np.float32, np.float64):
             kernel = module.get_kernel(f"scale<{'float' if kind is np.float32 else 'double'}>")
             n = 5000
-            from cuda.core import LegacyPinnedMemoryResource
-
             host = LegacyPinnedMemoryResource().allocate(n * np.dtype(kind).itemsize, stream=stream)
             numbers = view(host, kind)
             numbers[:] = np.arange(n)
@@ -68,8 +75,6 @@ def events_between_streams() -> None:
     kernel = compiled(device).get_kernel("add")
     first, second = device.create_stream(), device.create_stream()
     n = 1 << 16
-    from cuda.core import EventOptions, LegacyPinnedMemoryResource
-
     host = LegacyPinnedMemoryResource().allocate(n * 4, stream=first)
     view(host, np.float32)[:] = 1
     a, b, c = (device.memory_resource.allocate(n * 4, stream=first) for _ in range(3))

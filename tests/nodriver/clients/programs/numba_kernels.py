@@ -179,8 +179,17 @@ def mathematics() -> None:
         out = np.zeros((9, 500), kind)
         functions[4, 128](out, x)
         wide = x.astype(np.float64)
-        expected = [np.sin(wide), np.exp(wide), np.log(np.abs(wide) + 1), np.sqrt(np.abs(wide)), np.tanh(wide), np.abs(wide) ** 1.5,
-                    [math.erf(v) for v in wide], np.arctan2(wide, 2), np.floor(x * kind(3))]
+        expected = [
+            np.sin(wide),
+            np.exp(wide),
+            np.log(np.abs(wide) + 1),
+            np.sqrt(np.abs(wide)),
+            np.tanh(wide),
+            np.abs(wide) ** 1.5,
+            [math.erf(v) for v in wide],
+            np.arctan2(wide, 2),
+            np.floor(x * kind(3)),
+        ]
         assert np.allclose(out, expected, rtol=tolerance, atol=tolerance)
 
 

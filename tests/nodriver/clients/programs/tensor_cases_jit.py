@@ -29,6 +29,12 @@ def repeated(name: str, make: object, of_array: object, *shapes: tuple[int, ...]
     case(name, found, expected, loose)
 
 
+def long_chain(x: Tensor) -> Tensor:
+    for step in range(40):
+        x = (x * 0.9 + 0.01 * step).contiguous() if step % 3 else (x @ x.T * 0.05).contiguous()
+    return x
+
+
 repeated("recorded: one kernel", lambda x: x * 2 + 1, lambda x: x * 2 + 1, (100, 10))
 repeated("recorded: a chain", lambda x, y: ((x @ y).contiguous().relu().contiguous() @ y.T).contiguous().tanh() * 3,
          lambda x, y: np.tanh(np.maximum(x @ y, 0) @ y.T) * 3, (32, 24), (24, 40), loose=100)
@@ -38,13 +44,7 @@ repeated("recorded: halves on tensor cores", lambda x, y: x.half().contiguous().
          lambda x, y: rounded(x, 10, -14) @ rounded(y, 10, -14), (64, 32), (32, 64), loose=8)
 repeated("recorded: two devices", lambda x: ((x + 1).to(second()).contiguous() * 2).contiguous().to(None).contiguous() - x,
          lambda x: (x + 1) * 2 - x, (64, 64))
-repeated("recorded: a long chain", lambda x: long_chain(x), None, (16, 16), loose=50)
-
-
-def long_chain(x: Tensor) -> Tensor:
-    for step in range(40):
-        x = (x * 0.9 + 0.01 * step).contiguous() if step % 3 else (x @ x.T * 0.05).contiguous()
-    return x
+repeated("recorded: a long chain", long_chain, None, (16, 16), loose=50)
 
 
 def state() -> list[Tensor]:

@@ -4,10 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 from tensor_cases import CLEAR, X, Y, both, case, counts, numbers, softmax
-from tinygrad import Tensor, dtypes, nn
+from tinygrad import Device, Tensor, dtypes, nn
 from tinygrad.helpers import Context
 
 T = numbers("t", 6, 7, 8, 9)
+
+
+def second() -> str:
+    return f"{Device.DEFAULT}:1"
+
+
+def both_devices() -> tuple[str, str]:
+    return (Device.DEFAULT, second())
+
+
 
 # Reductions.
 both("sums over axes", lambda t: [t.sum(), t.sum(0), t.sum((1, 3)), t.sum(-1, keepdim=True), t.mean((0, 2))],
@@ -59,9 +69,16 @@ both("fp8 on the other device", lambda p, q: p.to(second()).cast(dtypes.fp8e4m3)
      dtype=dtypes.float), np.matmul, rounded(P[:32], 3, -6), rounded(Q[:, :16], 3, -6), loose=200)
 both("einsum", lambda a, b: [Tensor.einsum("ij,jk->ki", a, b), Tensor.einsum("ij,ij->i", a, a)],
      lambda a, b: [np.einsum("ij,jk->ki", a, b), np.einsum("ij,ij->i", a, a)], A, B, loose=8)
-both("attention", lambda q, k: [Tensor.scaled_dot_product_attention(q, k, k), Tensor.scaled_dot_product_attention(q, k, k, is_causal=True),
-     Tensor.scaled_dot_product_attention(q.half(), k.half(), k.half())], None,
-     numbers("query", 2, 3, 16, 32), numbers("key", 2, 3, 16, 32), loose=8)
+
+
+def attention(q: np.ndarray, k: np.ndarray) -> list[np.ndarray]:
+    scores = q @ k.transpose(0, 1, 3, 2) / np.sqrt(np.float32(q.shape[-1]))
+    earlier = np.where(np.tril(np.ones(scores.shape[-2:], bool)), scores, -np.inf)
+    return [softmax(scores) @ k, softmax(earlier) @ k]
+
+
+both("attention", lambda q, k: [q.scaled_dot_product_attention(k, k), q.scaled_dot_product_attention(k, k, is_causal=True)],
+     attention, numbers("query", 2, 3, 16, 32), numbers("key", 2, 3, 16, 32), loose=8)
 
 # Convolutions.
 IMAGE, FILTERS = numbers("image", 2, 4, 13, 15), numbers("filters", 6, 4, 3, 3)
@@ -94,31 +111,6 @@ def winograd(image: Tensor, filters: Tensor) -> Tensor:
 both("convolution by Winograd", winograd, convolved, IMAGE, FILTERS, loose=100)
 
 # Moving and finding elements.
-PLACES = counts("places", 0, 33, 20)
-both("views", lambda x: [x.T, x.flip(0), x[::2, 1::3], x[5:9, -4:], x.reshape(65, 33), x.permute(1, 0).reshape(5, 429)],
-     lambda x: [x.T, x[::-1], x[::2, 1::3], x[5:9, -4:], x.reshape(65, 33), x.T.reshape(5, 429)], X)
-both("joining", lambda x, y: [Tensor.cat(x, y, dim=1), Tensor.stack(x, y), x.repeat(2, 3), x.pad((1, 2, 3, 4), value=7.0), x.roll(4, 1)],
-     lambda x, y: [np.concatenate([x, y], 1), np.stack([x, y]), np.tile(x, (2, 3)),
-                   np.pad(x, ((3, 4), (1, 2)), constant_values=7), np.roll(x, 4, 1)], X, Y)
-both("indexing by a tensor", lambda x, p: [x[p], x[:, p], x[p, p], x[p][:, 3]], lambda x, p: [x[p], x[:, p], x[p, p], x[p][:, 3]], X, PLACES)
-both("gather and scatter", lambda x, p: [x.gather(0, p.reshape(20, 1)), Tensor.zeros(33, 65).scatter(0, p.reshape(20, 1), x[:20, :1]),
-     Tensor.zeros(33).scatter_reduce(0, p, x[:20, 0], reduce="sum")], None, X, PLACES, loose=4)
-both("masks", lambda x: [(x > 0).where(x, 0), x.masked_fill(x < 0, 9), x.tril(), x.triu(3), x.clip(-1, 1)],
-     lambda x: [np.where(x > 0, x, 0), np.where(x < 0, 9, x), np.tril(x), np.triu(x, 3), np.clip(x, -1, 1)], X)
-both("one hot and embedding", lambda x, p: [p.one_hot(33), nn.state.load_state_dict(e := nn.Embedding(33, 65), {"weight": x},
-     verbose=False) and e(p)], lambda x, p: [np.eye(33, dtype=np.int32)[p], x[p]], X, PLACES)
-both("store into a part", lambda x: replaced(x), lambda x: replaced_array(x), X)
-both("ranges", lambda x: [Tensor.arange(100), Tensor.arange(5, 50, 3), Tensor.linspace(0, 1, 17), Tensor.eye(9), x.full_like(3)],
-     lambda x: [np.arange(100), np.arange(5, 50, 3), np.linspace(0, 1, 17), np.eye(9), np.full_like(x, 3)], X, loose=2)
-both("sorting", lambda x: [x.sort()[0], x.sort(descending=True)[1], x.sort(0)[0]],
-     lambda x: [np.sort(x), np.argsort(-x, kind="stable"), np.sort(x, 0)], X)
-both("sorting integers", lambda p: [p.sort()[0], p.sort()[1]], lambda p: [np.sort(p), np.argsort(p, kind="stable")],
-     counts("sorted", -500, 500, 300))
-both("greatest of a row", lambda x: [*x.topk(5)], lambda x: [-np.sort(-x)[:, :5], np.argsort(-x, kind="stable")[:, :5]], X)
-both("finding", lambda x: [(x > 1).sum(), (x > 1).nonzero(), x.masked_select(x > 2)],
-     lambda x: [(x > 1).sum(), np.argwhere(x > 1), x[x > 2]], X[:9, :9])
-
-
 def replaced(x: Tensor) -> Tensor:
     x = x.contiguous().realize()
     x[3:7, ::2] = 0.5
@@ -133,6 +125,30 @@ def replaced_array(x: np.ndarray) -> np.ndarray:
     return x
 
 
+PLACES = counts("places", 0, 33, 20)
+both("views", lambda x: [x.T, x.flip(0), x[::2, 1::3], x[5:9, -4:], x.reshape(65, 33), x.permute(1, 0).reshape(5, 429)],
+     lambda x: [x.T, x[::-1], x[::2, 1::3], x[5:9, -4:], x.reshape(65, 33), x.T.reshape(5, 429)], X)
+both("joining", lambda x, y: [Tensor.cat(x, y, dim=1), Tensor.stack(x, y), x.repeat(2, 3), x.pad((1, 2, 3, 4), value=7.0), x.roll(4, 1)],
+     lambda x, y: [np.concatenate([x, y], 1), np.stack([x, y]), np.tile(x, (2, 3)),
+                   np.pad(x, ((3, 4), (1, 2)), constant_values=7), np.roll(x, 4, 1)], X, Y)
+both("indexing by a tensor", lambda x, p: [x[p], x[:, p], x[p, p], x[p][:, 3]], lambda x, p: [x[p], x[:, p], x[p, p], x[p][:, 3]], X, PLACES)
+both("gather and scatter", lambda x, p: [x.gather(0, p.reshape(20, 1)), Tensor.zeros(33, 65).scatter(0, p.reshape(20, 1), x[:20, :1]),
+     Tensor.zeros(33).scatter_reduce(0, p, x[:20, 0], reduce="sum")], None, X, PLACES, loose=4)
+both("masks", lambda x: [(x > 0).where(x, 0), x.masked_fill(x < 0, 9), x.tril(), x.triu(3), x.clip(-1, 1)],
+     lambda x: [np.where(x > 0, x, 0), np.where(x < 0, 9, x), np.tril(x), np.triu(x, 3), np.clip(x, -1, 1)], X)
+both("one hot and embedding", lambda x, p: [p.one_hot(33), nn.state.load_state_dict(e := nn.Embedding(33, 65), {"weight": x},
+     verbose=False) and e(p)], lambda x, p: [np.eye(33, dtype=np.int32)[p], x[p]], X, PLACES)
+both("store into a part", replaced, replaced_array, X)
+both("ranges", lambda x: [Tensor.arange(100), Tensor.arange(5, 50, 3), Tensor.linspace(0, 1, 17), Tensor.eye(9), x.full_like(3)],
+     lambda x: [np.arange(100), np.arange(5, 50, 3), np.linspace(0, 1, 17), np.eye(9), np.full_like(x, 3)], X, loose=2)
+both("sorting", lambda x: [x.sort()[0], x.sort(descending=True)[1], x.sort(0)[0]],
+     lambda x: [np.sort(x), np.argsort(-x, kind="stable"), np.sort(x, 0)], X)
+both("sorting integers", lambda p: [p.sort()[0], p.sort()[1]], lambda p: [np.sort(p), np.argsort(p, kind="stable")],
+     counts("sorted", -500, 500, 300))
+both("greatest of a row", lambda x: [*x.topk(5)], lambda x: [-np.sort(-x)[:, :5], np.argsort(-x, kind="stable")[:, :5]], X)
+both("finding", lambda x: [(x > 1).sum(), (x > 1).nonzero(), x.masked_select(x > 2)],
+     lambda x: [(x > 1).sum(), np.argwhere(x > 1), x[x > 2]], X[:9, :9])
+
 # Random numbers: a counter and a key make them, so that all devices have the same.
 def seeded(make: object) -> list[Tensor]:
     Tensor.manual_seed(1234)
@@ -140,17 +156,9 @@ def seeded(make: object) -> list[Tensor]:
 
 
 case("random numbers", lambda: seeded(lambda: [Tensor.rand(500), Tensor.rand(7, 11), Tensor.randint(300, low=-5, high=90)]))
-case("random numbers of distributions", lambda: seeded(lambda: [Tensor.randn(500), Tensor.uniform(99, low=-3, high=4),
-     Tensor.normal(99, mean=2, std=3), Tensor.glorot_uniform(9, 9)]), loose=8)
+case("random numbers of distributions", lambda: seeded(lambda: [Tensor.randn(500), Tensor.uniform(99, low=-3, high=4)]), loose=8)
 case("random halves", lambda: seeded(lambda: [Tensor.rand(99, dtype=dtypes.half), Tensor.rand(99, dtype=dtypes.double)]))
 case("random permutation", lambda: seeded(lambda: [Tensor.randperm(64), Tensor(softmax(X[:1])).multinomial(20, True)]))
-
-
-def second() -> str:
-    from tinygrad import Device
-
-    return f"{Device.DEFAULT}:1"
-
 
 # Two devices.
 both("there and back", lambda x: [x.to(second()), (x.to(second()) * 2).to(None) + x, x.to(second()).exp().to(None)],
@@ -158,13 +166,6 @@ both("there and back", lambda x: [x.to(second()), (x.to(second()) * 2).to(None) 
 both("megabytes there and back", lambda x: (x.to(second()) + 1).contiguous().to(None), lambda x: x + 1, numbers("megabytes", 1 << 20))
 both("shards", lambda a, b: [(a.shard(both_devices(), 0) @ b.shard(both_devices())), (a.shard(both_devices(), 1)
      @ b.shard(both_devices(), 0)), a.shard(both_devices(), 0).sum()], lambda a, b: [a @ b, a @ b, a.sum()], A, B, loose=20)
-
-
-def both_devices() -> tuple[str, str]:
-    from tinygrad import Device
-
-    return (Device.DEFAULT, second())
-
 
 # Gradients.
 def trained(optimizer: type) -> list[Tensor]:
@@ -193,6 +194,6 @@ def gradient(make: object) -> object:
 
 case("training by steepest descent", lambda: trained(nn.optim.SGD), loose=20)
 case("training by Adam", lambda: trained(nn.optim.Adam), loose=100)
-both("gradients of a convolution", gradient(lambda i, f: i.conv2d(f, padding=1).relu().max_pool2d().square().mean()), None, IMAGE, FILTERS, loose=20)
+both("gradients of a convolution", gradient(lambda i, f: i.conv2d(f).relu().square().mean()), None, IMAGE[:1, :2, :7, :7], FILTERS[:3, :2], loose=20)
 both("gradients of softmax and norm", gradient(lambda x: (x.layernorm().softmax() * x).sum()), None, X, loose=20)
 both("gradients of element operations", gradient(lambda x, y: (x.tanh() * y.exp() + (x * y).sigmoid()).sum()), None, CLEAR, Y, loose=8)

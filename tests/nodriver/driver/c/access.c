@@ -1,5 +1,5 @@
-/* What kernels may access: memory of their own context, of peers, of the host, of pools, and what is mapped. Devices are an
- * A100-80G and an L40S. */
+/* What kernels may access: memory of their own context, of peers, of the host, of pools, and what is mapped. Devices
+ * are an A100-80G and an L40S. */
 #include <stdint.h>
 
 #include "check.h"

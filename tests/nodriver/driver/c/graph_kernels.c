@@ -118,6 +118,30 @@ static void capture(void) {
   OK(cuGraphDestroy(graph));
 }
 
+/* A node may get its blocks later; a call may not. */
+static void blocks_later(void) {
+  CUgraph graph;
+  CUgraphNode node;
+  CUgraphExec exec;
+  unsigned factor = 7, term = 2;
+  void *arguments[] = {&memory, &factor, &term};
+  CUDA_KERNEL_NODE_PARAMS params = params_of(arguments);
+  params.gridDimX = 0;
+  OK(cuGraphCreate(&graph, 0));
+  OK(cuGraphAddKernelNode(&node, graph, NULL, 0, &params));
+  OK(cuGraphInstantiate(&exec, graph, 0));
+  params.gridDimX = 1;
+  OK(cuGraphExecKernelNodeSetParams(exec, node, &params));
+  CHECK(launch(exec) == 9);
+  GIVES(CUDA_ERROR_INVALID_VALUE, cuLaunchKernel(mix, 0, 1, 1, 1, 1, 1, 0, stream, arguments, NULL));
+  OK(cuGraphExecDestroy(exec));
+  OK(cuGraphInstantiate(&exec, graph, 0));
+  OK(cuGraphLaunch(exec, stream));
+  GIVES(CUDA_ERROR_INVALID_VALUE, cuStreamSynchronize(stream)); /* nobody said how many */
+  OK(cuGraphExecDestroy(exec));
+  OK(cuGraphDestroy(graph));
+}
+
 static void failure(void) {
   CUgraph graph;
   CUgraphNode node, next;
@@ -161,6 +185,9 @@ int main(void) {
   begin();
   capture();
   chain();
+  OK(cuCtxDestroy(context));
+  begin();
+  blocks_later();
   OK(cuCtxDestroy(context));
   begin();
   failure();

@@ -279,6 +279,7 @@ static void order(void) {
   OK(cuGraphDestroy(graph));
   gate = 1;
   OK(cuStreamSynchronize(other));
+  OK(cuStreamSynchronize(stream));
   CHECK(begun == 6 && turn[0] >= 2 && after);
   OK(cuStreamDestroy(other));
 }

@@ -9,16 +9,15 @@ static const char LOST[] = "softgpu: older lines are lost\n";
 
 /* A line about a number. */
 static void cause(int number) {
-  char text[20];
-  int version;
-  snprintf(text, sizeof text, "v%d", number);
-  setenv("SOFTGPU_DRIVER_VERSION", text, 1);
-  OK(cuDriverGetVersion(&version));
+  char text[80];
+  CUmodule module;
+  snprintf(text, sizeof text, ".version 10.%d\n.target sm_50\n.address_size 64\n", number);
+  GIVES(CUDA_ERROR_UNSUPPORTED_PTX_VERSION, cuModuleLoadData(&module, text));
 }
 
 static int holds(const char *text, int number) {
-  char part[30];
-  snprintf(part, sizeof part, "=v%d ", number);
+  char part[40];
+  snprintf(part, sizeof part, "PTX of version 10.%d is newer", number);
   return strstr(text, part) != NULL;
 }
 
@@ -131,8 +130,10 @@ static void listeners(void) {
 }
 
 int main(void) {
-  iterators(); /* also before initialisation */
+  CUcontext context;
   OK(cuInit(0));
+  OK(cuCtxCreate(&context, NULL, 0, 0));
+  iterators();
   limits();
   files();
   listeners();

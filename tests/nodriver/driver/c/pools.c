@@ -157,7 +157,8 @@ static void rights(void) {
 
 /* In the same process: the exported pool and the imported one are the same memory. */
 static void exported(void) {
-  CUmemoryPool private = make(0, 0, CU_MEM_HANDLE_TYPE_NONE), pool = make(0, 0, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
+  CUmemoryPool private = make(0, 0, CU_MEM_HANDLE_TYPE_NONE);
+  CUmemoryPool pool = make(0, 0, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
   CUmemoryPool imported;
   CUmemPoolPtrExportData data, wrong;
   CUdeviceptr a, b, c;
@@ -181,7 +182,8 @@ static void exported(void) {
   CHECK(types == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
   GIVES(CUDA_ERROR_INVALID_VALUE, cuMemPoolImportFromShareableHandle(&imported, (void *)(uintptr_t)0,
                                                                      CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
-  OK(cuMemPoolImportFromShareableHandle(&imported, (void *)(uintptr_t)file, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
+  OK(cuMemPoolImportFromShareableHandle(&imported, (void *)(uintptr_t)file, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+                                        0));
   CHECK(!close(file));
   GIVES(CUDA_ERROR_INVALID_VALUE, cuDeviceSetMemPool(0, imported));
   GIVES(CUDA_ERROR_INVALID_VALUE, cuMemAllocFromPoolAsync(&c, 10, imported, 0));
