@@ -34,6 +34,9 @@ STRUCTURES = {
     "CUDA_KERNEL_NODE_PARAMS_v2": "kernel_params", "CUDA_HOST_NODE_PARAMS_v1": "host_params",
     "CUgraphEdgeData": "edges", "CUmemLocation_v1": "location", "CUmemAllocationProp_v1": "allocation_properties",
     "CUmemPoolProps_v1": "pool_properties", "CUmemAccessDesc_v1": "access_rights",
+    "CUDA_BATCH_MEM_OP_NODE_PARAMS_v1": "batch_params", "CUDA_BATCH_MEM_OP_NODE_PARAMS": "batch_params",
+    "CUDA_ARRAY_DESCRIPTOR_v1": "array_v1", "CUDA_ARRAY_DESCRIPTOR_v2": "array",
+    "CUDA_ARRAY3D_DESCRIPTOR_v1": "array_3d_v1", "CUDA_ARRAY3D_DESCRIPTOR_v2": "array_3d",
     "CUstreamAttrValue_v1": "attribute_value", "CUkernelNodeAttrValue_v1": "attribute_value",
 }
 """Pointers to constant ones, and the functions that fill them."""

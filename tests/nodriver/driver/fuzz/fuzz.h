@@ -122,6 +122,11 @@ void *pool_properties(struct fuzzer *f);
 void *access_rights(struct fuzzer *f);
 void *attribute_value(struct fuzzer *f);
 void *memory_operations(struct fuzzer *f);
+void *batch_params(struct fuzzer *f);
+void *array_v1(struct fuzzer *f);
+void *array(struct fuzzer *f);
+void *array_3d_v1(struct fuzzer *f);
+void *array_3d(struct fuzzer *f);
 
 /* What has come of a call. */
 void keep_handle(struct fuzzer *f, enum pool pool, uint64_t handle);

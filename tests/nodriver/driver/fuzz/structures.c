@@ -18,6 +18,8 @@ static CUmemorytype side(struct fuzzer *f, size_t bytes) {
     bool large = one_in(f, 20);                                                                                       \
     copy->srcMemoryType = large ? CU_MEMORYTYPE_DEVICE : side(f, sizeof copy->srcDevice);                \
     copy->dstMemoryType = large ? CU_MEMORYTYPE_DEVICE : side(f, sizeof copy->srcDevice);                \
+    copy->srcArray = (CUarray)(uintptr_t)some_handle(f, P_CUarray);                                                   \
+    copy->dstArray = (CUarray)(uintptr_t)some_handle(f, P_CUarray);                                                   \
     copy->srcHost = some_host(f);                                                                                     \
     copy->dstHost = some_host(f);                                                                                     \
     copy->srcDevice = (copy->srcMemoryType == CU_MEMORYTYPE_UNIFIED ? living_address : some_address)(f);             \
@@ -36,6 +38,8 @@ static CUmemorytype side(struct fuzzer *f, size_t bytes) {
   static type *fill_##name(struct fuzzer *f, bool large) {                                                \
     type *copy = room(f);                                                                                 \
     if (!copy) return NULL;                                                                               \
+    copy->srcArray = (CUarray)(uintptr_t)some_handle(f, P_CUarray);                                                   \
+    copy->dstArray = (CUarray)(uintptr_t)some_handle(f, P_CUarray);                                                   \
     copy->srcHost = some_host(f);                                                                         \
     copy->dstHost = some_host(f);                                                                         \
     copy->srcPitch = copy->dstPitch = (unsigned)ONE_OF(f, 0, 512, 1000, 4096);                            \
@@ -216,6 +220,40 @@ void *memory_operations(struct fuzzer *f) {
   }
   return all;
 }
+
+void *batch_params(struct fuzzer *f) {
+  CUDA_BATCH_MEM_OP_NODE_PARAMS *params = room(f);
+  if (!params) return NULL;
+  *params = (CUDA_BATCH_MEM_OP_NODE_PARAMS){.ctx = (CUcontext)(uintptr_t)some_handle(f, P_CUcontext), .count = below(f, 5),
+                                            .paramArray = memory_operations(f), .flags = one_in(f, 12)};
+  return params;
+}
+
+#define ARRAY(name, type)                                                                        \
+  void *name(struct fuzzer *f) {                                                                 \
+    type *array = room(f);                                                                       \
+    if (!array) return NULL;                                                                     \
+    array->Width = (unsigned)ONE_OF(f, 1, 16, 100, 1000, 0, UINT32_MAX);                         \
+    array->Height = (unsigned)ONE_OF(f, 0, 0, 1, 8, 64, UINT32_MAX);                             \
+    array->Format = (CUarray_format)ONE_OF(f, CU_AD_FORMAT_UNSIGNED_INT8, CU_AD_FORMAT_FLOAT, CU_AD_FORMAT_HALF, 99); \
+    array->NumChannels = (unsigned)ONE_OF(f, 1, 2, 4, 4, 3, 0);                                  \
+    return array;                                                                                \
+  }
+
+#define ARRAY_3D(name, type, flat)                                   \
+  ARRAY(flat, type)                                                  \
+  void *name(struct fuzzer *f) {                                     \
+    type *array = flat(f);                                           \
+    if (!array) return NULL;                                         \
+    array->Depth = (unsigned)ONE_OF(f, 0, 0, 1, 4, UINT32_MAX);      \
+    array->Flags = one_in(f, 3) ? 1u << below(f, 8) : 0;             \
+    return array;                                                    \
+  }
+
+ARRAY(array_v1, CUDA_ARRAY_DESCRIPTOR_v1)
+ARRAY(array, CUDA_ARRAY_DESCRIPTOR)
+ARRAY_3D(array_3d_v1, CUDA_ARRAY3D_DESCRIPTOR_v1, flat_array_v1)
+ARRAY_3D(array_3d, CUDA_ARRAY3D_DESCRIPTOR, flat_array)
 
 CUdeviceptr *addresses(struct fuzzer *f) {
   CUdeviceptr *all = room(f);
