@@ -5,8 +5,8 @@
  * Each thread makes CALLS calls, or what it can in SECONDS. SHARED 1: threads use each other's handles, and one that ends
  * something waits until no other thread calls; 0: each has its own, and nobody waits. PATIENCE: how many
  * seconds a call may take. TRACE: a file for the last calls of each thread. One thread waits after
- * each call for its work, so that the same seed makes the same calls, until it matters what happens to
- * be beside an allocation. */
+ * each call for its work, so that the same seed makes the same calls; without the sanitizer of
+ * addresses only until a dead handle happens to be that of something new. */
 #include <execinfo.h>
 #include <fcntl.h>
 #include <signal.h>
