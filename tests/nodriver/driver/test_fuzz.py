@@ -53,7 +53,7 @@ def symbols(found: Run) -> list[str]:
 
 
 def test_the_same_seed_makes_the_same_calls(folder: Path) -> None:
-    """With the sanitizer of addresses: what was freed is not used again, so that a dead handle is that of nothing else."""
+    """With the sanitizer of addresses: what was freed is not used again, and a dead handle is that of nothing else."""
     kind = native.SANITIZERS[0]
     runs = [fuzz_program.run(program(kind, folder), kind, seed, 1, False, 1500) for seed in (1, 1, 2)]
     assert all(found.code == 0 and found.made == 1500 for found in runs)
