@@ -49,6 +49,18 @@ struct arena *arena_of(CUdevice device) {
   return &arenas[device];
 }
 
+bool arenas_have(uint64_t address) {
+  bool has = false;
+  for (int n = 0; n < device_count() && !has; n++) {
+    struct arena *arena = arena_of(n);
+    pthread_mutex_lock(&arena->lock);
+    uint64_t base = (uint64_t)(uintptr_t)arena->pages.base;
+    has = base && address >= base && address - base < arena->size;
+    pthread_mutex_unlock(&arena->lock);
+  }
+  return has;
+}
+
 /* The lock is held, or nobody else knows it yet. */
 static bool begin(struct arena *arena, uint64_t bytes, const char *what) {
   uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), size = (SPREAD * bytes + page - 1) / page * page;

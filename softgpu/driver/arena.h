@@ -12,6 +12,7 @@ struct mapping;
 
 /* All of a device's memory; it is always mapped. */
 struct arena *arena_of(CUdevice device);
+bool arenas_have(uint64_t address); /* taken or not */
 
 /* A part of it with a file of its own, for up to `size` bytes, that other processes may map. NULL: no memory. Nothing
  * may be taken of it any more when it ends. Its addresses are those of the mapping. */

@@ -9,10 +9,12 @@
 #include <string.h>
 
 #include "allocations.h"
+#include "arena.h"
 #include "array.h"
 #include "capture.h"
 #include "driver.h"
 #include "mapping.h"
+#include "vmm.h"
 
 enum { MOST_PITCH = 2147483647, SHORT = 1 << 18 };
 
@@ -43,6 +45,7 @@ struct memory memory_hold(uint64_t address, size_t bytes) {
       .device = found && on_device(found) ? found->device : OF_HOST};
   memory.whole = found && allocation_hold(address, bytes, &memory.held);
   allocations_release();
+  if (!memory.known) memory.known = arenas_have(address) || is_reserved(address); /* of what is no more, or not yet there */
   return memory;
 }
 

@@ -53,6 +53,13 @@ static struct reservation *around(uint64_t start, uint64_t size) {
   return *found;
 }
 
+bool is_reserved(uint64_t address) {
+  pthread_mutex_lock(&lock);
+  bool reserved = around(address, 1);
+  pthread_mutex_unlock(&lock);
+  return reserved;
+}
+
 static void *at(uint64_t address) { return (void *)(uintptr_t)address; }
 
 /* Make a range inaccessible again. */

@@ -50,8 +50,23 @@ SPECIAL = {
     ("cuGraphDebugDotPrint", "path"): '"/dev/null"', ("cuLogsDumpToFile", "pathToFile"): '"/dev/null"',
     ("cuMemRangeGetAttribute", "dataSize"): "below(f, 65)",
     ("cuGraphInstantiate", "bufferSize"): "below(f, 4096)",
-    ("cuMemImportFromShareableHandle", "osHandle"): "below(f, 12) - 1",
-    ("cuMemPoolImportFromShareableHandle", "handle"): "below(f, 12) - 1",
+    ("cuMemImportFromShareableHandle", "osHandle"): "one_in(f, 6) ? below(f, 12) - 1 : (uint64_t)f->exported",
+    ("cuMemPoolImportFromShareableHandle", "handle"): "one_in(f, 6) ? below(f, 12) - 1 : (uint64_t)f->exported",
+    ("cuGraphAddMemAllocNode", "nodeParams"): "allocation_params(f)",
+    ("cuMemcpyBatchAsync", "attrs"): "copy_attributes(f)", ("cuMemcpyBatchAsync", "attrIdxs"): "indices(f)",
+    ("cuMemcpyBatchAsync", "attrsIdxs"): "indices(f)", ("cuMemcpyBatchAsync", "sizes"): "copy_sizes(f)",
+    ("cuMemcpyBatchAsync", "count"): "1 + below(f, 4)",
+    ("cuMemcpyBatchAsync", "numAttrs"): "one_in(f, 12) ? below(f, 5) : 1",
+    ("cuMemcpy3DBatchAsync", "opList"): "copies_3d(f)", ("cuMemcpy3DBatchAsync", "numOps"): "1 + below(f, 4)",
+    ("cuMemcpy3DBatchAsync", "numParams"): "1 + below(f, 4)",
+    ("cuMemMap", "ptr"): "model_address(f)", ("cuMemSetAccess", "ptr"): "model_address(f)",
+    ("cuMemUnmap", "ptr"): "model_address(f)", ("cuMemGetAccess", "ptr"): "model_address(f)",
+    ("cuMemMap", "handle"): "model_physical(f)", ("cuMemExportToShareableHandle", "handle"): "model_physical(f)",
+    ("cuMemExportToShareableHandle", "handleType"): "one_in(f, 6) ? below(f, 9) : 1",
+    ("cuMemPoolExportToShareableHandle", "handleType"): "one_in(f, 6) ? below(f, 9) : 1",
+    ("cuMemAllocManaged", "flags"): "one_in(f, 4) ? below(f, 5) : 1",
+    ("cuGraphNodeFindInClone", "hOriginalNode"): "model_node(f, CU_GRAPH_NODE_TYPE_KERNEL)",
+    ("cuGraphClone", "originalGraph"): "model_graph(f)",
     ("cuMemAddressReserve", "size"): "large_size(f)",
     ("cuMemAddressReserve", "alignment"): "one_in(f, 4) ? small_size(f) : 0",
     ("cuMemAddressReserve", "addr"): "one_in(f, 6) ? some_address(f) : 0",
@@ -61,6 +76,11 @@ SPECIAL = {
 }
 """Parameters by function and name."""
 
+_NODE_TYPES = {
+    "Kernel": "KERNEL", "Memcpy": "MEMCPY", "Memset": "MEMSET", "Host": "HOST", "ChildGraph": "GRAPH",
+    "EventRecord": "EVENT_RECORD", "EventWait": "WAIT_EVENT", "BatchMemOp": "BATCH_MEM_OP", "MemAlloc": "MEM_ALLOC",
+    "MemFree": "MEM_FREE", "": "KERNEL",
+}
 _COUNT = re.compile(r"^(num\w*|\w*[cC]ount|len)$")
 _ENDS = re.compile(r"Destroy|Free|Unload|Unregister|Unmap|Close|Release|Reset|Disable|Detach")
 _FREES = re.compile(r"Free|Unmap|CloseMem")
@@ -69,6 +89,7 @@ _MAKES = re.compile(r"Create|Alloc|Load|Retain|Clone|Instantiate|Add|Get|Import|
 _OFTEN = re.compile(r"Create|Alloc|Launch|Memcpy|Memset|Record|Wait|Load|Add|Instantiate|GetFunction|GetKernel|Elapsed"
                     r"|EndCapture|Map|SetAccess|NodeSetParams")
 _SELDOM = re.compile(r"^cuCtx|^cuStreamBeginCapture|Array|AtoA|AtoD|AtoH|DtoA|HtoA|LoadFromFile|AddFile|ModuleLoad$")
+_NODE = re.compile(r"^cuGraph(?!Add)(?:Exec)?(" + "|".join(_NODE_TYPES) + ")Node")
 _EITHER = re.compile(r"^cuMemcpy(Async|Peer|PeerAsync)?(_pt[ds][sz])?$")
 _BY_NAME = {
     "gridDimX": "extent(f, 8, 1u << 31)", "gridDimY": "extent(f, 2, 65536)", "gridDimZ": "extent(f, 2, 65536)",
@@ -117,6 +138,11 @@ def _special(function: Function, kind: str, name: str) -> str | None:
         return {"addr": "zero_address(f)", "value": "0", "flags": "below(f, 2)"}.get(name)
     if kind == "CUstream" and re.search("EndCapture|CaptureInfo|CaptureDependencies", function.name):
         return "captured_stream(f)"
+    node = _NODE.search(function.name)
+    if node and kind == "CUgraphNode":
+        return f"model_node(f, CU_GRAPH_NODE_TYPE_{_NODE_TYPES[node[1]]})"
+    if kind == "CUgraphExec" and "Exec" in function.name and "Node" in function.name:
+        return "model_exec(f)"
     if kind == "CUstream" and "BeginCapture" in function.name:
         return "made_stream(f)"
     if name in ("dsts", "srcs", "dptrs"):
@@ -238,7 +264,8 @@ def call(function: Function) -> str | None:
     if function.name.startswith("cuStreamBeginCapture"):
         lines.append("  if (result == CUDA_SUCCESS) f->captured = values[0] ? values[0] : 2;")
     if re.search("Export.*ShareableHandle", function.name):
-        lines.append("  if (result == CUDA_SUCCESS) close(*(const int *)(uintptr_t)values[0]);")
+        lines += ["  if (result == CUDA_SUCCESS) {", "    if (f->exported > 0) close(f->exported);",
+                  "    f->exported = *(const int *)(uintptr_t)values[0];", "  }"]
     if re.search("Ctx(Destroy|Detach|Release|Reset)|PrimaryCtx", function.name):
         lines.append("  if (result == CUDA_SUCCESS) context_ended(f);")
     return "\n".join([*lines, "  return result;", "}"])

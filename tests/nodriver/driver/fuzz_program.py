@@ -56,7 +56,7 @@ def build(kind: str, folder: Path) -> Path:
     calls = folder / "calls.c"
     calls.write_text(source(), encoding="utf-8")
     return compile_program(folder / f"fuzz-{kind}", [calls, *sorted(FOLDER.glob("*.c"))], "" if kind == PLAIN else kind,
-                           f"-I{FOLDER}", "-O1", "-rdynamic")
+                           f"-I{FOLDER}", "-O0", "-rdynamic")
 
 
 def run(program: Path, kind: str, seed: int, threads: int, shared: bool, most: int = 10 ** 9, seconds: float = 3600,

@@ -75,10 +75,32 @@ static void outside(void) {
   OK(cuCtxDestroy(context));
 }
 
+/* Addresses of devices with nothing at them are no pageable memory. */
+static void nothing_there(void) {
+  CUcontext context;
+  CUdeviceptr freed, living, reserved;
+  int here[4];
+  OK(cuCtxCreate(&context, NULL, 0, 0));
+  OK(cuMemAlloc(&living, 64));
+  OK(cuMemAlloc(&freed, 64));
+  OK(cuMemFree(freed));
+  OK(cuMemAddressReserve(&reserved, 2 << 20, 0, 0, 0));
+  for (int n = 0; n < 2; n++) {
+    CUdeviceptr there = n ? reserved : freed;
+    GIVES(CUDA_ERROR_INVALID_VALUE, cuMemcpy(there, (CUdeviceptr)here, sizeof here));
+    GIVES(CUDA_ERROR_INVALID_VALUE, cuMemcpy((CUdeviceptr)here, there, sizeof here));
+    GIVES(CUDA_ERROR_INVALID_VALUE, cuMemcpyHtoD(living, (void *)there, sizeof here));
+    GIVES(CUDA_ERROR_INVALID_VALUE, cuMemcpyDtoH((void *)there, living, sizeof here));
+  }
+  OK(cuMemAddressFree(reserved, 2 << 20));
+  OK(cuCtxDestroy(context));
+}
+
 int main(void) {
   OK(cuInit(0));
   context_of_a_graph();
   nothing();
   outside();
+  nothing_there();
   return 0;
 }

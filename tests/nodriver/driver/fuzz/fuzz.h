@@ -19,7 +19,7 @@
 #define HANDLE_KIND(kind) P_##kind,
 enum pool { HANDLES(HANDLE_KIND) POOLS };
 
-enum { KEPT = 32, ROOMS = 12, ROOM = 4096 };
+enum { KEPT = 32, ROOMS = 12, ROOM = 4096, NODE_TYPES = 16, MAPPED_BYTES = 2 << 20 };
 
 /* Memory that the driver has given. */
 struct memory {
@@ -47,6 +47,11 @@ struct fuzzer {
   uint8_t log[ROOM];
   uint64_t shared_handle[16]; /* of memory or an event, for other processes */
   CUmemLocation where;
+  struct {
+    uint64_t graph, exec, nodes[NODE_TYPES], physical;
+    CUdeviceptr reserved;
+  } model;
+  int exported;      /* a file descriptor of memory */
   uint64_t captured; /* the stream that captures, if this thread has begun it */
   CUdeviceptr zero;
   uint8_t rooms[ROOMS][ROOM] __attribute__((aligned(64)));
@@ -127,6 +132,20 @@ void *array_v1(struct fuzzer *f);
 void *array(struct fuzzer *f);
 void *array_3d_v1(struct fuzzer *f);
 void *array_3d(struct fuzzer *f);
+
+void *copy_attributes(struct fuzzer *f);
+uint64_t *indices(struct fuzzer *f);
+uint64_t *copy_sizes(struct fuzzer *f);
+void *copies_3d(struct fuzzer *f);
+void *allocation_params(struct fuzzer *f);
+
+/* model.c */
+void make_model(struct fuzzer *f, CUfunction function, CUdeviceptr memory);
+uint64_t model_node(struct fuzzer *f, CUgraphNodeType type);
+uint64_t model_graph(struct fuzzer *f);
+uint64_t model_exec(struct fuzzer *f);
+CUdeviceptr model_address(struct fuzzer *f);
+uint64_t model_physical(struct fuzzer *f);
 
 /* What has come of a call. */
 void keep_handle(struct fuzzer *f, enum pool pool, uint64_t handle);

@@ -255,8 +255,54 @@ ARRAY(array, CUDA_ARRAY_DESCRIPTOR)
 ARRAY_3D(array_3d_v1, CUDA_ARRAY3D_DESCRIPTOR_v1, flat_array_v1)
 ARRAY_3D(array_3d, CUDA_ARRAY3D_DESCRIPTOR, flat_array)
 
+void *copy_attributes(struct fuzzer *f) {
+  CUmemcpyAttributes *all = room(f);
+  for (int n = 0; all && n < 5; n++)
+    all[n].srcAccessOrder = one_in(f, 12) ? (CUmemcpySrcAccessOrder)below(f, 5) : CU_MEMCPY_SRC_ACCESS_ORDER_STREAM;
+  return all;
+}
+
+uint64_t *indices(struct fuzzer *f) {
+  uint64_t *all = room(f);
+  for (unsigned n = 0; all && n < 5; n++) all[n] = one_in(f, 20) ? below(f, 9) : n;
+  return all;
+}
+
+uint64_t *copy_sizes(struct fuzzer *f) {
+  uint64_t *all = room(f);
+  for (int n = 0; all && n < 5; n++) all[n] = one_in(f, 20) ? 0 : 1 + below(f, 60);
+  return all;
+}
+
+static CUmemcpy3DOperand operand(struct fuzzer *f) {
+  if (one_in(f, 12))
+    return (CUmemcpy3DOperand){.type = CU_MEMCPY_OPERAND_TYPE_ARRAY,
+                               .op.array.array = (CUarray)(uintptr_t)some_handle(f, P_CUarray)};
+  return (CUmemcpy3DOperand){.type = one_in(f, 20) ? (CUmemcpy3DOperandType)0 : CU_MEMCPY_OPERAND_TYPE_POINTER,
+                             .op.ptr = {.ptr = living_address(f), .rowLength = ONE_OF(f, 0, 0, 64),
+                                        .layerHeight = ONE_OF(f, 0, 0, 4)}};
+}
+
+void *copies_3d(struct fuzzer *f) {
+  CUDA_MEMCPY3D_BATCH_OP *all = room(f);
+  for (int n = 0; all && n < 5; n++)
+    all[n] = (CUDA_MEMCPY3D_BATCH_OP){.src = operand(f), .dst = operand(f),
+                                      .extent = {1 + below(f, 30), 1 + below(f, 3), one_in(f, 20) ? 0 : 1 + below(f, 2)},
+                                      .srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_STREAM};
+  return all;
+}
+
+void *allocation_params(struct fuzzer *f) {
+  CUDA_MEM_ALLOC_NODE_PARAMS *params = room(f);
+  const CUmemPoolProps *properties = pool_properties(f);
+  if (!params || !properties) return NULL;
+  *params = (CUDA_MEM_ALLOC_NODE_PARAMS){.poolProps = *properties, .bytesize = some_size(f)};
+  if (one_in(f, 4)) params->poolProps.handleTypes = CU_MEM_HANDLE_TYPE_NONE;
+  return params;
+}
+
 CUdeviceptr *addresses(struct fuzzer *f) {
   CUdeviceptr *all = room(f);
-  for (int n = 0; all && n < 8; n++) all[n] = one_in(f, 12) ? some_address(f) : living_address(f);
+  for (int n = 0; all && n < 8; n++) all[n] = living_address(f);
   return all;
 }
