@@ -10,12 +10,20 @@ enum {
   MOST_THREADS = 1024,
 };
 
+static void hold(void *function) { module_hold(((struct function *)function)->module); }
+
+void function_let_go(struct function **function) {
+  if (*function) module_release((*function)->module);
+}
+
+bool function_held(CUfunction handle, struct function **function) {
+  if (!handle_hold(FUNCTION, handle, hold)) return false;
+  *function = (struct function *)handle;
+  return true;
+}
+
 CUresult function_of(CUfunction handle, const struct stream_place *place, struct function **function) {
-  if (handle_is(FUNCTION, handle, false)) {
-    *function = (struct function *)handle;
-    return CUDA_SUCCESS;
-  }
-  return kernel_function((CUkernel)handle, place, function);
+  return function_held(handle, function) ? CUDA_SUCCESS : kernel_function((CUkernel)handle, place, function);
 }
 
 int settings_dynamic_shared(const struct settings *settings, int fixed, CUdevice device) {
@@ -106,21 +114,21 @@ CUresult parameter_info(const struct code_kernel *kernel, size_t index, size_t *
 CUresult function_here(CUfunction handle, struct function **function) {
   struct stream_place place;
   CHECK(ready());
-  if (handle_is(FUNCTION, handle, false)) return function_of(handle, NULL, function);
+  if (function_held(handle, function)) return CUDA_SUCCESS;
   if (!handle_is(KERNEL, handle, false)) return CUDA_ERROR_INVALID_HANDLE;
   CHECK(stream_place(CU_STREAM_LEGACY, false, &place));
-  return function_of(handle, &place, function);
+  return kernel_function((CUkernel)handle, &place, function);
 }
 
 EXPORTED CUresult cuFuncGetAttribute(int *value, CUfunction_attribute attribute, CUfunction handle) {
-  struct function *function;
+  HELD_FUNCTION function = NULL;
   CHECK(function_here(handle, &function));
   return attribute_get(value, attribute, function->module->code, function->kernel, function->settings,
                        function->module->device);
 }
 
 EXPORTED CUresult cuFuncSetAttribute(CUfunction handle, CUfunction_attribute attribute, int value) {
-  struct function *function;
+  HELD_FUNCTION function = NULL;
   CHECK(function_here(handle, &function));
   return attribute_set(attribute, value, function->module->code, function->kernel, function->settings,
                        function->module->device);
@@ -128,19 +136,19 @@ EXPORTED CUresult cuFuncSetAttribute(CUfunction handle, CUfunction_attribute att
 
 /* Hints on caches, which mean nothing here. */
 EXPORTED CUresult cuFuncSetCacheConfig(CUfunction handle, CUfunc_cache config) {
-  struct function *function;
+  HELD_FUNCTION function = NULL;
   CHECK(function_here(handle, &function));
   return config <= CU_FUNC_CACHE_PREFER_EQUAL ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 EXPORTED CUresult cuFuncSetSharedMemConfig(CUfunction handle, CUsharedconfig config) {
-  struct function *function;
+  HELD_FUNCTION function = NULL;
   CHECK(function_here(handle, &function));
   return config <= CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 EXPORTED CUresult cuFuncGetModule(CUmodule *module, CUfunction handle) {
-  struct function *function;
+  HELD_FUNCTION function = NULL;
   CHECK(function_here(handle, &function));
   if (!module) return CUDA_ERROR_INVALID_VALUE;
   *module = (CUmodule)function->module;
@@ -148,7 +156,7 @@ EXPORTED CUresult cuFuncGetModule(CUmodule *module, CUfunction handle) {
 }
 
 EXPORTED CUresult cuFuncGetName(const char **name, CUfunction handle) {
-  struct function *function;
+  HELD_FUNCTION function = NULL;
   CHECK(function_here(handle, &function));
   if (!name) return CUDA_ERROR_INVALID_VALUE;
   *name = function->kernel->described->name;
@@ -156,13 +164,13 @@ EXPORTED CUresult cuFuncGetName(const char **name, CUfunction handle) {
 }
 
 EXPORTED CUresult cuFuncGetParamInfo(CUfunction handle, size_t index, size_t *offset, size_t *size) {
-  struct function *function;
+  HELD_FUNCTION function = NULL;
   CHECK(function_here(handle, &function));
   return parameter_info(function->kernel, index, offset, size);
 }
 
 EXPORTED CUresult cuFuncIsLoaded(CUfunctionLoadingState *state, CUfunction handle) {
-  struct function *function;
+  HELD_FUNCTION function = NULL;
   CHECK(function_here(handle, &function));
   if (!state) return CUDA_ERROR_INVALID_VALUE;
   *state = function->kernel->variants ? CU_FUNCTION_LOADING_STATE_LOADED : CU_FUNCTION_LOADING_STATE_UNLOADED;
@@ -171,7 +179,7 @@ EXPORTED CUresult cuFuncIsLoaded(CUfunctionLoadingState *state, CUfunction handl
 
 EXPORTED CUresult cuFuncLoad(CUfunction handle) {
   static const uint32_t any[3];
-  struct function *function;
+  HELD_FUNCTION function = NULL;
   const struct variant *variant;
   CHECK(function_here(handle, &function));
   return code_variant(function->module->code, function->kernel, any, function->module->device, &variant);

@@ -4,6 +4,13 @@
 
 #include "module.h"
 
+/* A variable for what the functions below give: until its end it holds the function's module. */
+#define HELD_FUNCTION __attribute__((cleanup(function_let_go))) struct function *
+void function_let_go(struct function **function);
+
+/* Of a CUfunction alone. */
+bool function_held(CUfunction handle, struct function **function);
+
 /* Of a CUfunction, or of a CUkernel, which is loaded into the context of `place` if it is not yet there. */
 CUresult function_of(CUfunction handle, const struct stream_place *place, struct function **function);
 

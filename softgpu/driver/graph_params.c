@@ -49,8 +49,9 @@ static CUresult batch_of(const CUDA_BATCH_MEM_OP_NODE_PARAMS_v2 *params, struct 
 CUresult params_launch(const CUDA_KERNEL_NODE_PARAMS_v3 *params, bool cooperative, struct command **made) {
   struct stream_place place;
   CUDA_KERNEL_NODE_PARAMS_v2 given = KERNEL_PARAMS(CUDA_KERNEL_NODE_PARAMS_v2, *params);
-  if (handle_is(FUNCTION, params->func, false)) {
-    const struct module *module = ((struct function *)params->func)->module;
+  HELD_FUNCTION function = NULL;
+  if (function_held(params->func, &function)) {
+    const struct module *module = function->module;
     place = (struct stream_place){.context = module->context, .context_id = module->context_id, .device = module->device};
   } else {
     CHECK(place_of(params->func ? NULL : params->ctx, &place));

@@ -48,6 +48,15 @@ size_t handle_count(enum handle kind) {
   return count;
 }
 
+bool handle_hold(enum handle kind, void *object, void (*hold)(void *object)) {
+  if (!object) return false;
+  pthread_rwlock_rdlock(&lock);
+  bool found = tfind(object, &trees[kind], compare);
+  if (found) hold(object);
+  pthread_rwlock_unlock(&lock);
+  return found;
+}
+
 struct search {
   CUcontext context;
   void **objects; /* NULL while they are counted */

@@ -33,6 +33,8 @@ size_t handle_count(enum handle kind); /* living ones */
 bool handle_add(enum handle kind, void *object); /* false: no memory */
 /* With `remove` exactly one of those who ask at the same time gets true. */
 bool handle_is(enum handle kind, const void *object, bool remove);
+/* Whether it is one, and then it is held before anybody can remove it. */
+bool handle_hold(enum handle kind, void *object, void (*hold)(void *object));
 
 /* End all objects of a kind that belong to a context, which is the first thing that each of them has. */
 void handles_end(enum handle kind, CUcontext context, void (*end)(void *object));

@@ -196,7 +196,7 @@ static CUresult check_resources(const struct launch *launch) {
 
 CUresult launch_command(const CUDA_KERNEL_NODE_PARAMS *params, bool cooperative, const struct stream_place *place,
                         struct command **made) {
-  struct function *function;
+  HELD_FUNCTION function = NULL;
   pthread_once(&pool_once, make_pool);
   if (!pool) return CUDA_ERROR_OUT_OF_MEMORY;
   CUfunction handle = params->func ? params->func : (CUfunction)params->kern;

@@ -30,22 +30,22 @@ struct loaded {
 };
 
 struct library {
+  _Atomic unsigned references;
   struct code *codes[MOST_DEVICES];   /* NULL: the image has nothing for that device */
   CUresult reasons[MOST_DEVICES];     /* for that */
   struct kernel *kernels;
   uint32_t kernel_count;
   struct loaded *loaded;
+  bool unloaded; /* by the program: nothing more is loaded into contexts */
   pthread_mutex_t lock; /* loaded */
 };
 
-static void destroy(struct library *library) {
+void library_hold(struct library *library) { library->references++; }
+
+void library_release(struct library *library) {
+  if (--library->references) return;
   for (int n = 0; n < MOST_DEVICES; n++)
     if (library->codes[n]) code_release(library->codes[n]);
-  for (struct loaded *at = library->loaded, *next; at; at = next) {
-    next = at->next;
-    module_release(at->module);
-    free(at);
-  }
   pthread_mutex_destroy(&library->lock);
   free(library->kernels);
   object_free(&freed, library);
@@ -112,13 +112,14 @@ static CUresult load(CUlibrary *handle, const void *image, const char *path, uns
   double start = milliseconds_now();
   struct library *library = object_make(&freed, sizeof *library);
   if (!library) return CUDA_ERROR_OUT_OF_MEMORY;
+  library->references = 1;
   pthread_mutex_init(&library->lock, NULL);
   CUresult result = fill(library, image, path, &jit);
   if (result == CUDA_SUCCESS) {
     *handle = (CUlibrary)library;
   } else {
     forget_kernels(library);
-    destroy(library);
+    library_release(library);
   }
   jit_finish(&jit, milliseconds_now() - start);
   return result;
@@ -147,14 +148,39 @@ EXPORTED CUresult cuLibraryUnload(CUlibrary handle) {
   if (!handle_is(LIBRARY, handle, true)) return CUDA_ERROR_INVALID_HANDLE;
   struct library *library = (struct library *)handle;
   forget_kernels(library);
-  for (struct loaded *at = library->loaded; at; at = at->next) {
-    if (!handle_is(MODULE, at->module, true)) continue;
-    strict_wait(at->module->context);
-    module_drop(at->module);
+  pthread_mutex_lock(&library->lock);
+  struct loaded *loaded = library->loaded;
+  library->loaded = NULL;
+  library->unloaded = true;
+  pthread_mutex_unlock(&library->lock);
+  for (struct loaded *next; loaded; loaded = next) {
+    next = loaded->next;
+    if (handle_is(MODULE, loaded->module, true)) {
+      strict_wait(loaded->module->context);
+      module_drop(loaded->module);
+    }
+    module_release(loaded->module);
+    free(loaded);
   }
-  destroy(library);
+  library_release(library);
   return CUDA_SUCCESS;
 }
+
+/* A variable of a call, which keeps a library from being destroyed until its end. */
+#define HELD_LIBRARY __attribute__((cleanup(let_go))) struct library *
+
+static void let_go(struct library **library) {
+  if (*library) library_release(*library);
+}
+
+#define HELD_KERNEL __attribute__((cleanup(let_go_of_kernel))) struct kernel *
+
+static void let_go_of_kernel(struct kernel **kernel) {
+  if (*kernel) library_release((*kernel)->library);
+}
+
+static void hold(void *library) { library_hold(library); }
+static void hold_of_kernel(void *kernel) { library_hold(((struct kernel *)kernel)->library); }
 
 /* In contexts. */
 
@@ -167,13 +193,13 @@ static void share_settings(struct library *library, struct module *module) {
 
 static CUresult module_in(struct library *library, const struct stream_place *place, struct module **module) {
   if (!library->codes[place->device]) return library->reasons[place->device];
-  CUresult result = CUDA_SUCCESS;
   pthread_mutex_lock(&library->lock);
+  CUresult result = library->unloaded ? CUDA_ERROR_INVALID_HANDLE : CUDA_SUCCESS;
   struct loaded *at = library->loaded;
   while (at && at->module->context_id != place->context_id) at = at->next;
-  if (!at) {
+  if (!at && result == CUDA_SUCCESS) {
     at = malloc(sizeof *at);
-    result = at ? module_make(place, library->codes[place->device], true, &at->module) : CUDA_ERROR_OUT_OF_MEMORY;
+    result = at ? module_make(place, library->codes[place->device], library, &at->module) : CUDA_ERROR_OUT_OF_MEMORY;
     if (result == CUDA_SUCCESS) {
       share_settings(library, at->module);
       module_hold(at->module);
@@ -183,36 +209,44 @@ static CUresult module_in(struct library *library, const struct stream_place *pl
       free(at);
     }
   }
+  if (result == CUDA_SUCCESS) {
+    module_hold(at->module);
+    *module = at->module;
+  }
   pthread_mutex_unlock(&library->lock);
-  if (result == CUDA_SUCCESS) *module = at->module;
   return result;
 }
 
-static CUresult kernel_in(const struct kernel *kernel, const struct stream_place *place, struct function **function) {
-  struct module *module;
-  CHECK(module_in(kernel->library, place, &module));
-  *function = module_function(module, kernel->name);
-  return *function ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+static CUresult kernel_of(CUkernel handle, struct kernel **kernel) {
+  CHECK(ready());
+  if (!handle_hold(KERNEL, handle, hold_of_kernel)) return CUDA_ERROR_INVALID_HANDLE;
+  *kernel = (struct kernel *)handle;
+  return CUDA_SUCCESS;
 }
 
 CUresult kernel_function(CUkernel handle, const struct stream_place *place, struct function **function) {
-  if (!handle_is(KERNEL, handle, false)) return CUDA_ERROR_INVALID_HANDLE;
-  return kernel_in((struct kernel *)handle, place, function);
+  HELD_KERNEL kernel = NULL;
+  struct module *module;
+  CHECK(kernel_of(handle, &kernel));
+  CHECK(module_in(kernel->library, place, &module));
+  *function = module_function(module, kernel->name);
+  if (!*function) module_release(module);
+  return *function ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
 }
 
 static CUresult here(struct stream_place *place) { return stream_place(CU_STREAM_LEGACY, false, place); }
 
 static CUresult library_of(CUlibrary handle, struct library **library) {
   CHECK(ready());
-  if (!handle_is(LIBRARY, handle, false)) return CUDA_ERROR_INVALID_HANDLE;
+  if (!handle_hold(LIBRARY, handle, hold)) return CUDA_ERROR_INVALID_HANDLE;
   *library = (struct library *)handle;
   return CUDA_SUCCESS;
 }
 
 EXPORTED CUresult cuLibraryGetModule(CUmodule *handle, CUlibrary library_handle) {
-  struct library *library;
+  HELD_LIBRARY library = NULL;
   struct stream_place place;
-  struct module *module;
+  HELD_MODULE module = NULL;
   CHECK(library_of(library_handle, &library));
   if (!handle) return CUDA_ERROR_INVALID_VALUE;
   CHECK(here(&place));
@@ -222,9 +256,9 @@ EXPORTED CUresult cuLibraryGetModule(CUmodule *handle, CUlibrary library_handle)
 }
 
 EXPORTED CUresult cuLibraryGetGlobal(CUdeviceptr *address, size_t *bytes, CUlibrary handle, const char *name) {
-  struct library *library;
+  HELD_LIBRARY library = NULL;
   struct stream_place place;
-  struct module *module;
+  HELD_MODULE module = NULL;
   CHECK(library_of(handle, &library));
   if (!name) return CUDA_ERROR_INVALID_VALUE;
   CHECK(here(&place));
@@ -234,19 +268,19 @@ EXPORTED CUresult cuLibraryGetGlobal(CUdeviceptr *address, size_t *bytes, CUlibr
 
 /* Of both kinds of things no text has any. */
 EXPORTED CUresult cuLibraryGetManaged(CUdeviceptr *address, size_t *bytes, CUlibrary handle, const char *name) {
-  struct library *library;
+  HELD_LIBRARY library = NULL;
   CHECK(library_of(handle, &library));
   return name && (address || bytes) ? CUDA_ERROR_NOT_FOUND : CUDA_ERROR_INVALID_VALUE;
 }
 
 EXPORTED CUresult cuLibraryGetUnifiedFunction(void **function, CUlibrary handle, const char *name) {
-  struct library *library;
+  HELD_LIBRARY library = NULL;
   CHECK(library_of(handle, &library));
   return name && function ? CUDA_ERROR_NOT_FOUND : CUDA_ERROR_INVALID_VALUE;
 }
 
 EXPORTED CUresult cuLibraryGetKernel(CUkernel *kernel, CUlibrary handle, const char *name) {
-  struct library *library;
+  HELD_LIBRARY library = NULL;
   CHECK(library_of(handle, &library));
   if (!kernel || !name) return CUDA_ERROR_INVALID_VALUE;
   for (uint32_t n = 0; n < library->kernel_count; n++)
@@ -258,7 +292,7 @@ EXPORTED CUresult cuLibraryGetKernel(CUkernel *kernel, CUlibrary handle, const c
 }
 
 EXPORTED CUresult cuLibraryGetKernelCount(unsigned int *count, CUlibrary handle) {
-  struct library *library;
+  HELD_LIBRARY library = NULL;
   CHECK(library_of(handle, &library));
   if (!count) return CUDA_ERROR_INVALID_VALUE;
   *count = library->kernel_count;
@@ -266,7 +300,7 @@ EXPORTED CUresult cuLibraryGetKernelCount(unsigned int *count, CUlibrary handle)
 }
 
 EXPORTED CUresult cuLibraryEnumerateKernels(CUkernel *kernels, unsigned int room, CUlibrary handle) {
-  struct library *library;
+  HELD_LIBRARY library = NULL;
   CHECK(library_of(handle, &library));
   if (!kernels || !room) return CUDA_ERROR_INVALID_VALUE;
   for (unsigned n = 0; n < room && n < library->kernel_count; n++) kernels[n] = (CUkernel)&library->kernels[n];
@@ -275,16 +309,9 @@ EXPORTED CUresult cuLibraryEnumerateKernels(CUkernel *kernels, unsigned int room
 
 /* Kernels. */
 
-static CUresult kernel_of(CUkernel handle, struct kernel **kernel) {
-  CHECK(ready());
-  if (!handle_is(KERNEL, handle, false)) return CUDA_ERROR_INVALID_HANDLE;
-  *kernel = (struct kernel *)handle;
-  return CUDA_SUCCESS;
-}
-
 EXPORTED CUresult cuKernelGetFunction(CUfunction *handle, CUkernel kernel) {
   struct stream_place place;
-  struct function *function;
+  HELD_FUNCTION function = NULL;
   CHECK(ready());
   if (!handle) return CUDA_ERROR_INVALID_VALUE;
   CHECK(here(&place));
@@ -294,7 +321,7 @@ EXPORTED CUresult cuKernelGetFunction(CUfunction *handle, CUkernel kernel) {
 }
 
 EXPORTED CUresult cuKernelGetLibrary(CUlibrary *library, CUkernel handle) {
-  struct kernel *kernel;
+  HELD_KERNEL kernel = NULL;
   CHECK(kernel_of(handle, &kernel));
   if (!library) return CUDA_ERROR_INVALID_VALUE;
   *library = (CUlibrary)kernel->library;
@@ -302,7 +329,7 @@ EXPORTED CUresult cuKernelGetLibrary(CUlibrary *library, CUkernel handle) {
 }
 
 EXPORTED CUresult cuKernelGetName(const char **name, CUkernel handle) {
-  struct kernel *kernel;
+  HELD_KERNEL kernel = NULL;
   CHECK(kernel_of(handle, &kernel));
   if (!name) return CUDA_ERROR_INVALID_VALUE;
   *name = kernel->name;
@@ -321,7 +348,7 @@ static CUresult code_for(const struct kernel *kernel, CUdevice device, struct co
 }
 
 EXPORTED CUresult cuKernelGetParamInfo(CUkernel handle, size_t index, size_t *offset, size_t *size) {
-  struct kernel *kernel;
+  HELD_KERNEL kernel = NULL;
   struct code *code;
   struct code_kernel *found;
   CHECK(kernel_of(handle, &kernel));
@@ -331,7 +358,7 @@ EXPORTED CUresult cuKernelGetParamInfo(CUkernel handle, size_t index, size_t *of
 }
 
 EXPORTED CUresult cuKernelGetAttribute(int *value, CUfunction_attribute attribute, CUkernel handle, CUdevice device) {
-  struct kernel *kernel;
+  HELD_KERNEL kernel = NULL;
   struct code *code;
   struct code_kernel *found;
   CHECK(kernel_of(handle, &kernel));
@@ -340,7 +367,7 @@ EXPORTED CUresult cuKernelGetAttribute(int *value, CUfunction_attribute attribut
 }
 
 EXPORTED CUresult cuKernelSetAttribute(CUfunction_attribute attribute, int value, CUkernel handle, CUdevice device) {
-  struct kernel *kernel;
+  HELD_KERNEL kernel = NULL;
   struct code *code;
   struct code_kernel *found;
   CHECK(kernel_of(handle, &kernel));
@@ -349,7 +376,7 @@ EXPORTED CUresult cuKernelSetAttribute(CUfunction_attribute attribute, int value
 }
 
 EXPORTED CUresult cuKernelSetCacheConfig(CUkernel handle, CUfunc_cache config, CUdevice device) {
-  struct kernel *kernel;
+  HELD_KERNEL kernel = NULL;
   struct code *code;
   struct code_kernel *found;
   CHECK(kernel_of(handle, &kernel));

@@ -8,6 +8,7 @@
 #include "freed.h"
 #include "handles.h"
 #include "image.h"
+#include "library.h"
 #include "memory.h"
 #include "strict.h"
 
@@ -61,15 +62,21 @@ void module_hold(struct module *module) { module->references++; }
 void module_release(struct module *module) {
   if (--module->references) return;
   code_release(module->code);
+  if (module->library) library_release(module->library);
   free(module->functions);
   free(module->variables);
   object_free(&freed, module);
 }
 
-CUresult module_make(const struct stream_place *place, struct code *code, bool of_library, struct module **made) {
+void module_let_go(struct module **module) {
+  if (*module) module_release(*module);
+}
+
+CUresult module_make(const struct stream_place *place, struct code *code, struct library *library, struct module **made) {
   struct module *module = object_make(&freed, sizeof *module);
   if (!module) return CUDA_ERROR_OUT_OF_MEMORY;
-  *module = (struct module){place->context, place->context_id, place->device, of_library, 1, code_hold(code), NULL, NULL};
+  *module = (struct module){place->context, place->context_id, place->device, library, 1, code_hold(code), NULL, NULL};
+  if (library) library_hold(library);
   CUresult result = place_variables(module);
   if (result == CUDA_SUCCESS) fill_variables(module);
   if (result == CUDA_SUCCESS) result = make_functions(module);
@@ -107,7 +114,7 @@ static CUresult load(CUmodule *handle, const struct stream_place *place, char *p
   struct code *code;
   struct module *module;
   CHECK(code_make(ptx, bytes, jit, &code));
-  CUresult result = module_make(place, code, false, &module);
+  CUresult result = module_make(place, code, NULL, &module);
   if (result == CUDA_SUCCESS) *handle = (CUmodule)module;
   code_release(code);
   return result;
@@ -149,12 +156,20 @@ EXPORTED CUresult cuModuleLoad(CUmodule *module, const char *path) {
   return load(module, &place, ptx, bytes, &jit);
 }
 
+static void hold(void *module) { module_hold(module); }
+
+static CUresult module_of(CUmodule handle, struct module **module) {
+  CHECK(ready());
+  if (!handle_hold(MODULE, handle, hold)) return CUDA_ERROR_INVALID_HANDLE;
+  *module = (struct module *)handle;
+  return CUDA_SUCCESS;
+}
+
 /* Kernels of a library, which has its own way to unload them, have modules too. */
 EXPORTED CUresult cuModuleUnload(CUmodule handle) {
-  CHECK(ready());
-  if (!handle_is(MODULE, handle, false)) return CUDA_ERROR_INVALID_HANDLE;
-  struct module *module = (struct module *)handle;
-  if (module->of_library) return CUDA_ERROR_NOT_PERMITTED;
+  HELD_MODULE module = NULL;
+  CHECK(module_of(handle, &module));
+  if (module->library) return CUDA_ERROR_NOT_PERMITTED;
   strict_wait(module->context);
   if (!handle_is(MODULE, handle, true)) return CUDA_ERROR_INVALID_HANDLE;
   module_drop(module);
@@ -170,15 +185,8 @@ EXPORTED CUresult cuModuleGetLoadingMode(CUmoduleLoadingMode *mode) {
 
 /* What is in it. */
 
-static CUresult module_of(CUmodule handle, struct module **module) {
-  CHECK(ready());
-  if (!handle_is(MODULE, handle, false)) return CUDA_ERROR_INVALID_HANDLE;
-  *module = (struct module *)handle;
-  return CUDA_SUCCESS;
-}
-
 EXPORTED CUresult cuModuleGetFunction(CUfunction *function, CUmodule handle, const char *name) {
-  struct module *module;
+  HELD_MODULE module = NULL;
   CHECK(module_of(handle, &module));
   if (!function || !name) return CUDA_ERROR_INVALID_VALUE;
   struct function *found = module_function(module, name);
@@ -188,7 +196,7 @@ EXPORTED CUresult cuModuleGetFunction(CUfunction *function, CUmodule handle, con
 }
 
 EXPORTED CUresult cuModuleGetFunctionCount(unsigned int *count, CUmodule handle) {
-  struct module *module;
+  HELD_MODULE module = NULL;
   CHECK(module_of(handle, &module));
   if (!count) return CUDA_ERROR_INVALID_VALUE;
   *count = module->code->description->kernel_count;
@@ -196,7 +204,7 @@ EXPORTED CUresult cuModuleGetFunctionCount(unsigned int *count, CUmodule handle)
 }
 
 EXPORTED CUresult cuModuleEnumerateFunctions(CUfunction *functions, unsigned int room, CUmodule handle) {
-  struct module *module;
+  HELD_MODULE module = NULL;
   CHECK(module_of(handle, &module));
   if (!functions || !room) return CUDA_ERROR_INVALID_VALUE;
   for (unsigned n = 0; n < room && n < module->code->description->kernel_count; n++)
@@ -213,7 +221,7 @@ CUresult module_variable(const struct module *module, const char *name, CUdevice
 }
 
 EXPORTED CUresult cuModuleGetGlobal_v2(CUdeviceptr *address, size_t *bytes, CUmodule handle, const char *name) {
-  struct module *module;
+  HELD_MODULE module = NULL;
   CHECK(module_of(handle, &module));
   if (!name) return CUDA_ERROR_INVALID_VALUE;
   return module_variable(module, name, address, bytes);

@@ -29,7 +29,7 @@ struct kernel {
 
 static CUresult kernel_of(CUfunction handle, struct kernel *kernel) {
   static const uint32_t any[3];
-  struct function *function;
+  HELD_FUNCTION function = NULL;
   const struct variant *variant;
   CHECK(function_here(handle, &function));
   CUdevice device = function->module->device;
