@@ -51,7 +51,7 @@ def on_cpu() -> compare.Found:
 
 
 RUNS = [
-    ("PTX", "1", "even", 60), ("NVRTC", "2", "odd", 60), ("PTX", "2", "recorded", 9), ("NVRTC", "1", "recorded", 9),
+    ("PTX", "1", "first", 41), ("NVRTC", "2", "second", 41), ("PTX", "2", "recorded", 9), ("NVRTC", "1", "recorded", 9),
     *[pytest.param(*run, marks=pytest.mark.long) for run in (("PTX", "1", "all", 116), ("NVRTC", "2", "all", 119))],
 ]  # fmt: skip
 
