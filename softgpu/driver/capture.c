@@ -98,7 +98,8 @@ static CUresult add(struct capture *capture, struct member *member, CUgraphNodeT
     return invalidate(capture, result);
   }
   struct node *node =
-      graph_add(capture->graph, (const CUgraphNode *)(void *)member->nodes.at, member->nodes.count, type, command, child);
+      graph_add(capture->graph, (const CUgraphNode *)(void *)member->nodes.at, member->nodes.count, type, command,
+                child);
   if (node) member->nodes.count = 0;
   bool good = node && member_after(member, node);
   graphs_unlock();
@@ -292,7 +293,8 @@ static void free_capture(struct capture *capture) {
   free(capture);
 }
 
-CUresult capture_begin(const struct stream_place *place, CUstreamCaptureMode mode, CUgraph graph, const CUgraphNode *nodes,
+CUresult capture_begin(const struct stream_place *place, CUstreamCaptureMode mode, CUgraph graph,
+                       const CUgraphNode *nodes,
                        size_t count) {
   if (mode > CU_STREAM_CAPTURE_MODE_RELAXED) return CUDA_ERROR_INVALID_VALUE;
   if (place->legacy) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
@@ -300,7 +302,8 @@ CUresult capture_begin(const struct stream_place *place, CUstreamCaptureMode mod
   if (!capture) return CUDA_ERROR_OUT_OF_MEMORY;
   pthread_mutex_lock(&lock);
   graphs_lock();
-  *capture = (struct capture){.next = captures, .id = ++last_capture, .thread = this_thread(), .mode = mode, .own = !graph};
+  *capture = (struct capture){.next = captures, .id = ++last_capture, .thread = this_thread(), .mode = mode,
+                              .own = !graph};
   CUresult result = begin_locked(capture, place, graph, nodes, count);
   if (result == CUDA_SUCCESS) {
     capture->graph->captures++;
@@ -419,7 +422,8 @@ CUresult capture_inform(const struct stream_place *place, struct capture_info *i
 }
 
 /* The lock is held, and that of graphs. */
-static CUresult depend(struct capture *capture, struct member *member, const CUgraphNode *nodes, size_t count, bool only) {
+static CUresult depend(struct capture *capture, struct member *member, const CUgraphNode *nodes, size_t count,
+                       bool only) {
   struct nodes before = member->nodes;
   CHECK(graph_check(capture->graph, nodes, count));
   member->nodes = (struct nodes){0};

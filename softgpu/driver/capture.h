@@ -9,15 +9,16 @@
 #include "command.h"
 #include "graph.h"
 
-/* What a call in a captured stream comes to, instead of being done. `waits`: it would have to wait for its end, which is not
- * possible. False: the stream is not captured, and nothing has happened. */
+/* What a call in a captured stream comes to, instead of being done. `waits`: it would have to wait for its end, which
+ * is not possible. False: the stream is not captured, and nothing has happened. */
 bool capture_command(const struct stream_place *place, bool waits, struct command *command, CUresult *result);
 /* The same with a graph, which is taken. */
 CUresult capture_child(const struct stream_place *place, struct graph *child);
 /* What cannot become a part of a graph: the capture, if there is one, comes to nothing. */
 CUresult capture_refuse(const struct stream_place *place);
 
-/* Whether the calling thread may make calls that are not safe while there are captures. If not, these come to nothing. */
+/* Whether the calling thread may make calls that are not safe while there are captures. If not, these come to
+ * nothing. */
 CUresult capture_permits(void);
 /* The same for a call that waits for a stream, or for all of a context; those may not be captured. */
 CUresult capture_permits_stream(const struct stream_place *place);
@@ -29,7 +30,8 @@ CUresult capture_permits_legacy(CUcontext context, bool ask);
 /* What an event stands for that was recorded in a captured stream: some nodes. */
 struct capture_point;
 CUresult capture_record(const struct stream_place *place, struct capture_point **point); /* with a reference */
-CUresult capture_wait(const struct stream_place *place, const struct capture_point *point); /* NULL: recorded elsewhere */
+/* NULL: recorded elsewhere */
+CUresult capture_wait(const struct stream_place *place, const struct capture_point *point);
 CUresult capture_ask(const struct capture_point *point); /* the program asks whether it has been reached */
 struct capture_point *capture_point_hold(struct capture_point *point);
 void capture_point_release(struct capture_point *point); /* NULL: nothing */
@@ -49,7 +51,8 @@ struct capture_info {
 };
 
 /* Into a graph, or with NULL into a new one. */
-CUresult capture_begin(const struct stream_place *place, CUstreamCaptureMode mode, CUgraph graph, const CUgraphNode *nodes,
+CUresult capture_begin(const struct stream_place *place, CUstreamCaptureMode mode, CUgraph graph,
+                       const CUgraphNode *nodes,
                        size_t count);
 CUresult capture_end(const struct stream_place *place, CUgraph *graph);
 CUresult capture_inform(const struct stream_place *place, struct capture_info *info);

@@ -14,7 +14,8 @@ static CUresult begin(CUstream stream, bool own, CUstreamCaptureMode mode) {
   return capture_begin(&place, mode, NULL, NULL, 0);
 }
 
-static CUresult begin_in(CUstream stream, bool own, CUgraph graph, const CUgraphNode *nodes, const CUgraphEdgeData *data,
+static CUresult begin_in(CUstream stream, bool own, CUgraph graph, const CUgraphNode *nodes,
+                         const CUgraphEdgeData *data,
                          size_t count, CUstreamCaptureMode mode) {
   struct stream_place place;
   CHECK(stream_find(stream, own, &place));

@@ -1,7 +1,8 @@
 /* The modelled clock.
  *
  * Ends are computed from modelled times, never from when a thread woke up, so that what this machine adds does not add
- * up: an operation begins when the last one of those before it ended and the parts of devices that it takes are free. */
+ * up: an operation begins when the last one of those before it ended and the parts of devices that it takes are
+ * free. */
 #include "clock.h"
 
 #include <errno.h>

@@ -11,7 +11,8 @@
 #include "api.h"
 #include "share.h"
 
-/* When something ends, and how much later than that it did, in time of this machine: what comes after is not to blame. */
+/* When something ends, and how much later than that it did, in time of this machine: what comes after is not to
+ * blame. */
 struct moment {
   uint64_t time, late;
 };
@@ -31,15 +32,15 @@ struct moment clock_issue(void);
 /* The calling thread has waited for something that ended then. */
 void clock_waited(const struct moment *end);
 
-/* Operations: what the calling thread does between these two can begin at `begin`. When it ended; if it was `foreign`, not
- * before now. */
+/* Operations: what the calling thread does between these two can begin at `begin`. When it ended; if it was `foreign`,
+ * not before now. */
 void clock_enter(const struct moment *begin);
 struct moment clock_leave(bool foreign);
 /* One that ends now, at no modelled time. */
 void clock_end(struct moment *end, const struct moment *begin);
 
-/* Steps of an operation. Each takes what all of its type take, and between `clock_step` and `clock_settle` may take parts
- * of devices for some time more; the thread waits until it has ended. */
+/* Steps of an operation. Each takes what all of its type take, and between `clock_step` and `clock_settle` may take
+ * parts of devices for some time more; the thread waits until it has ended. */
 void clock_step(CUgraphNodeType type);
 void clock_take(const struct taken *parts, size_t count, double nanoseconds);
 void clock_settle(void);

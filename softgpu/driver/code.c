@@ -1,5 +1,5 @@
-/* Texts and compiled kernels. Kernels are compiled when they are launched first, for the block that they are launched with,
- * which makes them faster; from some number of different blocks on, once for all of them. */
+/* Texts and compiled kernels. Kernels are compiled when they are launched first, for the block that they are launched
+ * with, which makes them faster; from some number of different blocks on, once for all of them. */
 #include "code.h"
 
 #include <dlfcn.h>
@@ -100,7 +100,8 @@ static CUresult compile(const struct code *code, struct code_kernel *kernel, con
   struct sg_failure why = {""};
   struct sg_loaded loaded;
   char error[512];
-  enum sg_answer answer = sg_load_kernel(code->ptx, code->bytes, code->digest, kernel->described->name, options, &loaded,
+  enum sg_answer answer = sg_load_kernel(code->ptx, code->bytes, code->digest, kernel->described->name, options,
+                                         &loaded,
                                          &why);
   if (answer != SG_ANSWERED) {
     complain("kernel %.80s cannot be compiled: %s", kernel->described->name, why.text);

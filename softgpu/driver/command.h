@@ -45,15 +45,15 @@ void command_do(const struct command *command, CUcontext otherwise, unsigned lon
 CUresult command_queue(struct command *command, struct queue *queue, struct operation *const *after, size_t count,
                        struct operation **made);
 
-/* What a call in a stream comes to: the command is done in its turn, and this function `waits` for its end, or it becomes a
- * part of the graph that the stream captures. Takes the caller's reference, in any case. */
+/* What a call in a stream comes to: the command is done in its turn, and this function `waits` for its end, or it
+ * becomes a part of the graph that the stream captures. Takes the caller's reference, in any case. */
 CUresult submit(const struct stream_place *place, bool waits, struct command *command);
 
 /* Whether the stream makes a graph: then nothing is done, read or written now. */
 bool is_captured(const struct stream_place *place);
 
-/* The same if nothing is left to do that comes before it: it is done now, with what came of it. Otherwise false, and the
- * reference stays the caller's. */
+/* The same if nothing is left to do that comes before it: it is done now, with what came of it. Otherwise false, and
+ * the reference stays the caller's. */
 bool submit_now(const struct stream_place *place, struct command *command, CUresult *result);
 
 #endif

@@ -274,7 +274,8 @@ EXPORTED CUresult cuCtxCreate_v3(CUcontext *handle, CUexecAffinityParam *affinit
   return cuCtxCreate_v2(handle, flags, device);
 }
 
-EXPORTED CUresult cuCtxCreate_v4(CUcontext *handle, CUctxCreateParams *parameters, unsigned int flags, CUdevice device) {
+EXPORTED CUresult cuCtxCreate_v4(CUcontext *handle, CUctxCreateParams *parameters, unsigned int flags,
+                                 CUdevice device) {
   CHECK(ready());
   if (parameters && parameters->cigParams) return CUDA_ERROR_NOT_SUPPORTED;
   if (!parameters) return cuCtxCreate_v2(handle, flags, device);

@@ -45,7 +45,8 @@ struct memory memory_hold(uint64_t address, size_t bytes) {
       .device = found && on_device(found) ? found->device : OF_HOST};
   memory.whole = found && allocation_hold(address, bytes, &memory.held);
   allocations_release();
-  if (!memory.known) memory.known = arenas_have(address) || is_reserved(address); /* of what is no more, or not yet there */
+  /* of what is no more, or not yet there */
+  if (!memory.known) memory.known = arenas_have(address) || is_reserved(address);
   return memory;
 }
 

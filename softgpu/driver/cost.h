@@ -1,5 +1,5 @@
-/* How long work would take on the card that a device is called after: docs/clock.md. Commands say so while they run; it is
- * taken then, if the clock is on. */
+/* How long work would take on the card that a device is called after: docs/clock.md. Commands say so while they run; it
+ * is taken then, if the clock is on. */
 #ifndef SOFTGPU_COST_H
 #define SOFTGPU_COST_H
 

@@ -1,5 +1,5 @@
-/* Cubins by decree: SOFTGPU_DECREE names a folder, in which DIGEST.ptx is the text for the cubin whose SHA-256 is DIGEST.
- * Their machine code is not read: to the program and to whatever stands between, such a kernel is opaque. */
+/* Cubins by decree: SOFTGPU_DECREE names a folder, in which DIGEST.ptx is the text for the cubin whose SHA-256 is
+ * DIGEST. Their machine code is not read: to the program and to whatever stands between, such a kernel is opaque. */
 #include "decree.h"
 
 #include <elf.h>

@@ -1,5 +1,5 @@
-/* Descriptions of modules, read from what the compile service writes (softgpu/engine/description.py). The text comes from a
- * file of the cache or from another process: whatever does not fit together is an error. */
+/* Descriptions of modules, read from what the compile service writes (softgpu/engine/description.py). The text comes
+ * from a file of the cache or from another process: whatever does not fit together is an error. */
 #include "description.h"
 
 #include <stdio.h>
@@ -270,7 +270,8 @@ static void read_all(struct whole *whole, struct json *json) {
 }
 
 static int compare_kernels(const void *a, const void *b) {
-  return strcmp((*(const struct description_kernel *const *)a)->name, (*(const struct description_kernel *const *)b)->name);
+  return strcmp((*(const struct description_kernel *const *)a)->name,
+                (*(const struct description_kernel *const *)b)->name);
 }
 
 static int compare_variables(const void *a, const void *b) {
@@ -340,7 +341,8 @@ static CUresult read_description(const char *text, size_t bytes, struct descript
     return CUDA_SUCCESS;
   }
   bool no_memory = !whole || whole->no_memory;
-  snprintf(why->text, sizeof why->text, "the description of a module %s", no_memory ? "needs more memory" : "is damaged");
+  snprintf(why->text, sizeof why->text, "the description of a module %s",
+           no_memory ? "needs more memory" : "is damaged");
   description_free((struct description *)whole);
   return no_memory ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_UNKNOWN;
 }
@@ -368,7 +370,8 @@ CUresult module_describe(const char *ptx, size_t bytes, const uint8_t digest[SG_
 CUresult answer_result(enum sg_answer answer) {
   switch (answer) {
     case SG_ANSWERED: return CUDA_SUCCESS;
-    case SG_UNSUPPORTED: return CUDA_ERROR_NOT_SUPPORTED; /* the text may be good: the engine does not compile all of PTX */
+    /* the text may be good: the engine does not compile all of PTX */
+    case SG_UNSUPPORTED: return CUDA_ERROR_NOT_SUPPORTED;
     case SG_INVALID: return CUDA_ERROR_INVALID_PTX;
     case SG_REFUSED:
     case SG_NO_SERVICE: return CUDA_ERROR_JIT_COMPILER_NOT_FOUND;

@@ -27,8 +27,8 @@ struct description_kernel {
   uint32_t cluster[3];  /* .reqnctapercluster */
 };
 
-/* `bytes` bytes at `offset` of a variable hold bytes first, first + 1, ... of an address: that of a variable, or `address`
- * itself (of a function), plus `addend`. */
+/* `bytes` bytes at `offset` of a variable hold bytes first, first + 1, ... of an address: that of a variable, or
+ * `address` itself (of a function), plus `addend`. */
 struct description_relocation {
   uint64_t offset, address;
   int64_t addend;

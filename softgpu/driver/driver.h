@@ -66,7 +66,8 @@ unsigned context_count(void); /* living ones */
 
 /* context.c: the contexts whose memory one has been given access to. */
 enum { MOST_PEERS = 64 };
-bool context_peers(CUcontext context, unsigned long long id, CUcontext peers[MOST_PEERS], size_t *count); /* false: it is no more */
+/* false: it is no more */
+bool context_peers(CUcontext context, unsigned long long id, CUcontext peers[MOST_PEERS], size_t *count);
 
 /* peer.c */
 bool devices_are_peers(CUdevice first, CUdevice second);

@@ -74,7 +74,8 @@ static CUresult make(const struct here *here, unsigned flags, struct shared_even
     return CUDA_ERROR_OUT_OF_MEMORY;
   }
   *event = (struct event){.context = here->context, .context_id = here->id, .flags = flags, .shared = shared};
-  if (shared) event->foreign = queue_make(NULL, false, false); /* of no context: none waits for other processes as a whole */
+  /* of no context: none waits for other processes as a whole */
+  if (shared) event->foreign = queue_make(NULL, false, false);
   if ((shared && !event->foreign) || !handle_add(EVENT, event)) {
     end(event);
     return CUDA_ERROR_OUT_OF_MEMORY;
@@ -224,7 +225,8 @@ EXPORTED CUresult cuEventRecordWithFlags_ptsz(CUevent event, CUstream stream, un
   return record(event, stream, true, flags);
 }
 
-/* When another process has recorded an event last, an operation that is done when that is stands for it. The lock is held. */
+/* When another process has recorded an event last, an operation that is done when that is stands for it. The lock is
+ * held. */
 static void look_elsewhere(struct event *event) {
   uint64_t last = shared_event_last(event->shared);
   bool foreign = last && !event->stamp, done = last && shared_event_done(event->shared, last);

@@ -1,5 +1,5 @@
-/* The layout of fatbins, as nvcc 13.0 writes it with each of its modes of compression. Numbers are little-endian; whatever
- * a header says is compared with what there is before it is used. */
+/* The layout of fatbins, as nvcc 13.0 writes it with each of its modes of compression. Numbers are little-endian;
+ * whatever a header says is compared with what there is before it is used. */
 #include "fatbin.h"
 
 #include <stdlib.h>

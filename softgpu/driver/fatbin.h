@@ -23,8 +23,8 @@ struct fatbin {
   const uint8_t *at, *end;
 };
 
-/* What a program has for each container: magic, version, the container's address, and for version 2 (relocatable code) the
- * address of a list of containers that are to be linked. */
+/* What a program has for each container: magic, version, the container's address, and for version 2 (relocatable code)
+ * the address of a list of containers that are to be linked. */
 struct fatbin_wrapper {
   uint32_t magic, version;
   const void *container, *more;

@@ -6,7 +6,8 @@
 
 #include "api.h"
 
-/* The content of a file, to be freed, and a zero byte behind it. CUDA_ERROR_FILE_NOT_FOUND, also when it cannot be read. */
+/* The content of a file, to be freed, and a zero byte behind it. CUDA_ERROR_FILE_NOT_FOUND, also when it cannot be
+ * read. */
 CUresult file_content(const char *path, char **content, size_t *bytes);
 
 #endif

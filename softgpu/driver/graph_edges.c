@@ -61,7 +61,8 @@ EXPORTED CUresult cuGraphNodeGetDependencies(CUgraphNode node, CUgraphNode *node
   return neighbours(node, false, (struct answer){nodes, NULL, count});
 }
 
-EXPORTED CUresult cuGraphNodeGetDependencies_v2(CUgraphNode node, CUgraphNode *nodes, CUgraphEdgeData *data, size_t *count) {
+EXPORTED CUresult cuGraphNodeGetDependencies_v2(CUgraphNode node, CUgraphNode *nodes, CUgraphEdgeData *data,
+                                                size_t *count) {
   return neighbours(node, false, (struct answer){nodes, data, count});
 }
 
@@ -171,6 +172,7 @@ EXPORTED CUresult cuGraphRemoveDependencies_v2(CUgraph graph, const CUgraphNode 
   return change_all(graph, from, to, data, count, true);
 }
 
-EXPORTED CUresult cuGraphRemoveDependencies(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to, size_t count) {
+EXPORTED CUresult cuGraphRemoveDependencies(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to,
+                                            size_t count) {
   return change_all(graph, from, to, NULL, count, true);
 }

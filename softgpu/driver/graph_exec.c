@@ -106,8 +106,8 @@ static CUresult make_queues(struct exec *exec, const struct stream_place *place)
   return CUDA_SUCCESS;
 }
 
-/* All segments, each in its lane. `after`: room for as many operations as one can wait for; the first is what comes before
- * the whole graph. */
+/* All segments, each in its lane. `after`: room for as many operations as one can wait for; the first is what comes
+ * before the whole graph. */
 static CUresult queue_segments(struct exec *exec, const struct stream_place *place, struct operation **after) {
   const struct plan *plan = &exec->plan;
   bool begun[plan->lane_count];
@@ -315,7 +315,8 @@ static CUresult instantiate_with(CUgraphExec *exec, CUgraph graph, CUDA_GRAPH_IN
   return result;
 }
 
-EXPORTED CUresult cuGraphInstantiateWithParams(CUgraphExec *exec, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS *params) {
+EXPORTED CUresult cuGraphInstantiateWithParams(CUgraphExec *exec, CUgraph graph,
+                                               CUDA_GRAPH_INSTANTIATE_PARAMS *params) {
   return instantiate_with(exec, graph, params, false);
 }
 
@@ -363,7 +364,8 @@ CUresult exec_slot(const struct exec *exec, CUgraphNode handle, struct slot **sl
   return *slot ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-struct slot *exec_slot_of(const struct exec *exec, const struct node *node) { return plan_slot(&exec->plan, node->origin); }
+struct slot *exec_slot_of(const struct exec *exec, const struct node *node) { return plan_slot(&exec->plan,
+                                                                                               node->origin); }
 
 CUresult exec_set(struct exec *exec, struct slot *slot, struct command *command) {
   struct node *node = slot->node;

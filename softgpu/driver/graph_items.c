@@ -59,8 +59,8 @@ static CUresult add_node(struct node *node, long entry, struct items *items, str
   return CUDA_SUCCESS;
 }
 
-/* Nodes whose `before` are all done lie on a stack, so that what follows a node comes right after it if that can be. Until a
- * node is done, its number says how many are missing. */
+/* Nodes whose `before` are all done lie on a stack, so that what follows a node comes right after it if that can be.
+ * Until a node is done, its number says how many are missing. */
 static CUresult add_sorted(const struct graph *graph, struct node **ready, long entry, struct items *items,
                            struct node **bad) {
   size_t done = 0, found = 0;

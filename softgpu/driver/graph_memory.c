@@ -1,7 +1,8 @@
 /* Memory that graphs allocate and free.
  *
  * A node that allocates has its memory, always at the same address, as long as it is in a graph or an executable one. A
- * launch only notes that the program may use it until it is freed, and has it until then whatever becomes of the graphs. */
+ * launch only notes that the program may use it until it is freed, and has it until then whatever becomes of the
+ * graphs. */
 #include "graph_memory.h"
 
 #include <pthread.h>
@@ -101,7 +102,8 @@ static CUresult check(const CUDA_MEM_ALLOC_NODE_PARAMS_v2 *params) {
 
 static CUresult take(struct graph_memory *memory) {
   CUdevice device = memory->params.poolProps.location.id;
-  struct allocation made = {.size = memory->params.bytesize, .kind = OF_GRAPH, .device = device, .rights = &memory->rights,
+  struct allocation made = {.size = memory->params.bytesize, .kind = OF_GRAPH, .device = device,
+                            .rights = &memory->rights,
                             .arena = arena_of(device), .object = memory};
   CHECK(arena_take(made.arena, made.size, 1, &made.block, &made.start));
   memory->params.dptr = made.start;
@@ -125,7 +127,8 @@ CUresult graph_alloc_command(const CUDA_MEM_ALLOC_NODE_PARAMS_v2 *params, struct
   memory->params = *params;
   memory->params.accessDescs = rights;
   rights_set(&memory->rights, params->poolProps.location.id, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
-  for (size_t n = 0; n < params->accessDescCount; n++) rights_set(&memory->rights, rights[n].location.id, rights[n].flags);
+  for (size_t n = 0; n < params->accessDescCount; n++) rights_set(&memory->rights, rights[n].location.id,
+                                                                  rights[n].flags);
   CUresult result = take(memory);
   if (result == CUDA_SUCCESS) return make(&ALLOC, &(struct stream_place){0}, memory, made);
   free(rights);
@@ -257,7 +260,8 @@ bool graph_memory_free(CUdeviceptr pointer, const struct stream_place *place, CU
     let_go(memory);
   } else {
     *result = make(&FREE, place, memory, &command);
-    if (*result == CUDA_SUCCESS) *result = submit(place, false, command); /* its end comes after what is in the stream */
+    /* its end comes after what is in the stream */
+    if (*result == CUDA_SUCCESS) *result = submit(place, false, command);
   }
   return true;
 }

@@ -10,7 +10,8 @@
 #include "launch.h"
 
 /* The graph that a new node is to have. The lock is held. */
-static CUresult take_child(const struct graph *graph, const CUDA_CHILD_GRAPH_NODE_PARAMS *params, struct graph **child) {
+static CUresult take_child(const struct graph *graph, const CUDA_CHILD_GRAPH_NODE_PARAMS *params,
+                           struct graph **child) {
   struct graph *given;
   CHECK(graph_of(params->graph, &given));
   if (given->moved) return CUDA_ERROR_INVALID_VALUE;

@@ -52,7 +52,8 @@ CUresult params_launch(const CUDA_KERNEL_NODE_PARAMS_v3 *params, bool cooperativ
   HELD_FUNCTION function = NULL;
   if (function_held(params->func, &function)) {
     const struct module *module = function->module;
-    place = (struct stream_place){.context = module->context, .context_id = module->context_id, .device = module->device};
+    place = (struct stream_place){.context = module->context, .context_id = module->context_id,
+                                  .device = module->device};
   } else {
     CHECK(place_of(params->func ? NULL : params->ctx, &place));
   }

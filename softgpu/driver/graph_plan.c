@@ -1,6 +1,6 @@
-/* Plans: nodes are laid into lanes, so that few of them have to wait for other lanes, and neighbours in a lane become one
- * operation. Of each item it is known how far into each lane the items reach that come before it: what that says already
- * has not to be waited for once more, and a lane all of which comes before an item can go on with it. */
+/* Plans: nodes are laid into lanes, so that few of them have to wait for other lanes, and neighbours in a lane become
+ * one operation. Of each item it is known how far into each lane the items reach that come before it: what that says
+ * already has not to be waited for once more, and a lane all of which comes before an item can go on with it. */
 #include "graph_plan.h"
 
 #include <stdlib.h>
@@ -46,7 +46,8 @@ static void reach_over(struct laid *laid, const struct laid *other, size_t lanes
   if (laid->reach[other->lane] <= other->position) laid->reach[other->lane] = (uint32_t)other->position + 1;
 }
 
-/* A lane that goes on with one of the items before it, or all of which comes before it; or a new one; or a short one. */
+/* A lane that goes on with one of the items before it, or all of which comes before it; or a new one; or a short
+ * one. */
 static size_t choose(struct laying *laying, const struct item *item, const struct laid *laid) {
   CUcontext context = context_of(item);
   size_t shortest = MOST_LANES;

@@ -110,7 +110,8 @@ EXPORTED CUresult cuGraphHostNodeSetParams(CUgraphNode node, const CUDA_HOST_NOD
   return node_set(node, &all);
 }
 
-EXPORTED CUresult cuGraphExecHostNodeSetParams(CUgraphExec exec, CUgraphNode node, const CUDA_HOST_NODE_PARAMS_v1 *params) {
+EXPORTED CUresult cuGraphExecHostNodeSetParams(CUgraphExec exec, CUgraphNode node,
+                                               const CUDA_HOST_NODE_PARAMS_v1 *params) {
   if (!params) return CUDA_ERROR_INVALID_VALUE;
   any all = host_params_of(params);
   return node_set_in(exec, node, &all);

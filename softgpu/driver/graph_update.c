@@ -121,7 +121,8 @@ EXPORTED CUresult cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph graph, CUgraphE
   return info ? update(exec, graph, info) : CUDA_ERROR_INVALID_VALUE;
 }
 
-EXPORTED CUresult cuGraphExecUpdate(CUgraphExec exec, CUgraph graph, CUgraphNode *node, CUgraphExecUpdateResult *result) {
+EXPORTED CUresult cuGraphExecUpdate(CUgraphExec exec, CUgraph graph, CUgraphNode *node,
+                                    CUgraphExecUpdateResult *result) {
   CUgraphExecUpdateResultInfo info = {.result = CU_GRAPH_EXEC_UPDATE_ERROR};
   CUresult returned = update(exec, graph, &info);
   if (node) *node = info.errorNode;

@@ -1,4 +1,5 @@
-/* What images are, and the PTX in them: text as it is, from containers that of the entry which suits the device best. */
+/* What images are, and the PTX in them: text as it is, from containers that of the entry which suits the device
+ * best. */
 #include "image.h"
 
 #include <stdint.h>

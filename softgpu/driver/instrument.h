@@ -62,7 +62,8 @@ struct sg_result;
 bool instrument_wants_accesses(void);
 void instrument_launch(const struct launched *launch, const struct sg_result *result);
 
-/* What the modelled clock says when the process ends: how long operations took and how late they were, in nanoseconds. */
+/* What the modelled clock says when the process ends: how long operations took and how late they were, in
+ * nanoseconds. */
 struct clock_report {
   bool kept_up;
   uint64_t operations, took, late;

@@ -42,7 +42,8 @@ static bool error_of(const char *text, CUresult *result) {
   unsigned long long given;
   bool numeric = number(text, 1, 100000, &given);
   for (unsigned i = 0; i < result_count; i++)
-    if (results[i].number && (numeric ? (unsigned long long)results[i].number == given : !strcmp(results[i].name, text))) {
+    if (results[i].number && (numeric ? (unsigned long long)results[i].number == given : !strcmp(results[i].name,
+                                                                                                 text))) {
       *result = (CUresult)results[i].number;
       return true;
     }

@@ -1,4 +1,5 @@
-/* Some drivers call the loader inside cuInit. Libraries that stand between a program and the driver have to bear that. */
+/* Some drivers call the loader inside cuInit. Libraries that stand between a program and the driver have to bear
+ * that. */
 #include <dlfcn.h>
 
 #include "driver.h"

@@ -156,7 +156,8 @@ void log_call(const struct looked_at *call, const struct value *values, CUresult
     fputs(", ", to);
   }
   if (!call->made) fputs("\"made\": false, ", to);
-  fprintf(to, "\"thread\": %u, \"system_thread\": %d, \"start_ns\": %llu, \"duration_ns\": %llu}\n", instrument_thread(),
+  fprintf(to, "\"thread\": %u, \"system_thread\": %d, \"start_ns\": %llu, \"duration_ns\": %llu}\n",
+          instrument_thread(),
           (int)gettid(), (unsigned long long)call->start, (unsigned long long)(end - call->start));
   line_end(&line);
 }

@@ -1,5 +1,5 @@
-/* Options of the compiler and linker. Those that tune machine code are checked and have no effect here, where kernels are
- * compiled for this machine; those that change what a program means and are not done are refused. */
+/* Options of the compiler and linker. Those that tune machine code are checked and have no effect here, where kernels
+ * are compiled for this machine; those that change what a program means and are not done are refused. */
 #include "jit.h"
 
 #include <stdint.h>

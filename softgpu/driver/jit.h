@@ -24,8 +24,8 @@ struct jit {
   bool override;
 };
 
-/* Read options, which are checked: an error is that of the call. What is told to the program is written to `values`, which
- * must stay valid until jit_finish. */
+/* Read options, which are checked: an error is that of the call. What is told to the program is written to `values`,
+ * which must stay valid until jit_finish. */
 CUresult jit_read(unsigned count, const CUjit_option *options, void **values, struct jit *jit);
 
 /* A line for a log. */

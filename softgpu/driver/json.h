@@ -1,4 +1,5 @@
-/* A strict reader of JSON (RFC 8259), which goes along a text once. The first error is kept, and all that follow say no. */
+/* A strict reader of JSON (RFC 8259), which goes along a text once. The first error is kept, and all that follow say
+ * no. */
 #ifndef SOFTGPU_JSON_H
 #define SOFTGPU_JSON_H
 

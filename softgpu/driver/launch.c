@@ -121,7 +121,8 @@ static CUresult run(const struct command *command) {
   const struct launch *launch = (const struct launch *)command;
   struct view *view;
   if (is_empty(launch->grid)) {
-    complain("kernel %.80s: a graph is launched before its node has got a grid", launch->function->kernel->described->name);
+    complain("kernel %.80s: a graph is launched before its node has got a grid",
+             launch->function->kernel->described->name);
     return CUDA_ERROR_INVALID_VALUE;
   }
   CHECK(allocations_table(launch->module->context, launch->module->context_id, launch->module->device, &view));
@@ -149,7 +150,8 @@ static CUresult read_extra(void **extra, const void **buffer, size_t *bytes) {
   return size && (*buffer || !*size) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-static CUresult read_parameters(const struct description_kernel *described, void **arguments, void **extra, uint8_t *to) {
+static CUresult read_parameters(const struct description_kernel *described, void **arguments, void **extra,
+                                uint8_t *to) {
   if (arguments && extra) return CUDA_ERROR_INVALID_VALUE;
   if (!arguments && !extra) return described->parameter_count ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
   if (extra) {
@@ -168,7 +170,8 @@ static CUresult read_parameters(const struct description_kernel *described, void
 }
 
 /* Programs make nodes of graphs before they know the grid; then an extent may be 0. */
-static CUresult check_extents(const uint32_t grid[3], const uint32_t block[3], const struct description_kernel *described) {
+static CUresult check_extents(const uint32_t grid[3], const uint32_t block[3],
+                              const struct description_kernel *described) {
   for (int n = 0; n < 3; n++)
     if (grid[n] > LARGEST_GRID[n] || !block[n] || block[n] > LARGEST_BLOCK[n]) return CUDA_ERROR_INVALID_VALUE;
   uint64_t threads = (uint64_t)block[0] * block[1] * block[2];
@@ -218,7 +221,8 @@ CUresult launch_command(const CUDA_KERNEL_NODE_PARAMS *params, bool cooperative,
                             .cooperative = cooperative, .arguments = (void **)(void *)(launch->parameters + bytes)};
   module_hold(launch->module);
   CUresult result = check_resources(launch);
-  if (result == CUDA_SUCCESS) result = read_parameters(described, params->kernelParams, params->extra, launch->parameters);
+  if (result == CUDA_SUCCESS) result = read_parameters(described, params->kernelParams, params->extra,
+                                                       launch->parameters);
   if (result != CUDA_SUCCESS) {
     end(&launch->command);
     return result;

@@ -6,8 +6,8 @@
 
 #include "command.h"
 
-/* A launch as a command, with one reference: that of a graph's node in a context, or of a call in a stream. A node may get
- * its blocks later: tinygrad makes nodes without any, and says how many there are before it launches the graph. */
+/* A launch as a command, with one reference: that of a graph's node in a context, or of a call in a stream. A node may
+ * get its blocks later: tinygrad makes nodes without any, and says how many there are before it launches the graph. */
 CUresult launch_command(const CUDA_KERNEL_NODE_PARAMS *params, bool cooperative, const struct stream_place *place,
                         struct command **made);
 

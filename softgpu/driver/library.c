@@ -1,5 +1,5 @@
-/* Libraries and their kernels. An image may have another text for each device; all are taken when it is loaded, as the program
- * may give it back then. */
+/* Libraries and their kernels. An image may have another text for each device; all are taken when it is loaded, as the
+ * program may give it back then. */
 #include "library.h"
 
 #include <pthread.h>

@@ -93,7 +93,8 @@ static CUresult check_options(unsigned count, const CUjit_option *options, void 
 
 /* Whether the image is what the program says. What a link makes goes for a cubin. */
 static CUresult check_type(CUjitInputType type, const void *data, size_t size) {
-  static const char *const names[] = {[CU_JIT_INPUT_OBJECT] = "objects of the host", [CU_JIT_INPUT_LIBRARY] = "libraries",
+  static const char *const names[] = {[CU_JIT_INPUT_OBJECT] = "objects of the host",
+                                      [CU_JIT_INPUT_LIBRARY] = "libraries",
                                       [CU_JIT_INPUT_NVVM] = "intermediate code"};
   enum image_kind kind = image_kind(data, size);
   switch (type) {

@@ -72,7 +72,8 @@ void module_let_go(struct module **module) {
   if (*module) module_release(*module);
 }
 
-CUresult module_make(const struct stream_place *place, struct code *code, struct library *library, struct module **made) {
+CUresult module_make(const struct stream_place *place, struct code *code, struct library *library,
+                     struct module **made) {
   struct module *module = object_make(&freed, sizeof *module);
   if (!module) return CUDA_ERROR_OUT_OF_MEMORY;
   *module = (struct module){place->context, place->context_id, place->device, library, 1, code_hold(code), NULL, NULL};

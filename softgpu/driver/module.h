@@ -36,7 +36,8 @@ struct module {
 };
 
 /* A module of some code and of a library, or of none (NULL), of both of which it takes references. */
-CUresult module_make(const struct stream_place *place, struct code *code, struct library *library, struct module **module);
+CUresult module_make(const struct stream_place *place, struct code *code, struct library *library,
+                     struct module **module);
 /* It is loaded no more: after the work of its context nothing of it can be found. Its handle must be gone. */
 void module_drop(struct module *module);
 void module_hold(struct module *module);

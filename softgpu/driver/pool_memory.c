@@ -66,7 +66,8 @@ static CUresult take(struct pool *pool, size_t bytes, CUdeviceptr *pointer) {
 }
 
 /* In a graph it is memory of the graph, wherever streams get theirs from. */
-static CUresult capture_allocation(const struct stream_place *place, CUdevice device, size_t bytes, CUdeviceptr *pointer) {
+static CUresult capture_allocation(const struct stream_place *place, CUdevice device, size_t bytes,
+                                   CUdeviceptr *pointer) {
   CUDA_MEM_ALLOC_NODE_PARAMS_v2 params = {
       .poolProps = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED, .location = {CU_MEM_LOCATION_TYPE_DEVICE, device}},
       .bytesize = bytes};

@@ -91,7 +91,8 @@ CUresult ptx_check(const char *text, size_t bytes, CUdevice device) {
   skip(&reader);
   if (!number(&reader, &major) || !take(&reader, ".") || !number(&reader, &minor)) return CUDA_ERROR_INVALID_PTX;
   if (major > NEWEST_MAJOR || (major == NEWEST_MAJOR && minor > NEWEST_MINOR)) {
-    complain("PTX of version %d.%d is newer than what this driver reads, %d.%d", major, minor, NEWEST_MAJOR, NEWEST_MINOR);
+    complain("PTX of version %d.%d is newer than what this driver reads, %d.%d", major, minor, NEWEST_MAJOR,
+             NEWEST_MINOR);
     return CUDA_ERROR_UNSUPPORTED_PTX_VERSION;
   }
   skip(&reader);

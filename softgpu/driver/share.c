@@ -1,7 +1,7 @@
 /* What processes that name the same machine share: how much memory each of them has taken.
  *
- * A small file in the user's own runtime folder has a slot for each process. A process holds a lock on its slot's byte as
- * long as it lives, which the kernel takes back however it dies; so a slot whose byte nobody has locked is free, and
+ * A small file in the user's own runtime folder has a slot for each process. A process holds a lock on its slot's byte
+ * as long as it lives, which the kernel takes back however it dies; so a slot whose byte nobody has locked is free, and
  * what it says counts no more. */
 #include "share.h"
 
@@ -59,7 +59,8 @@ static bool somebody_has(off_t byte) {
 
 static bool good_name(const char *name) {
   size_t length = strlen(name);
-  return length <= NAME && strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-") == length &&
+  return length <= NAME && strspn(name,
+                                  "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-") == length &&
          *name != '.';
 }
 

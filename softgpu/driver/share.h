@@ -6,7 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Join the machine that SOFTGPU_MACHINE names, which has these devices; a machine without a name is this process's own. */
+/* Join the machine that SOFTGPU_MACHINE names, which has these devices; a machine without a name is this process's
+ * own. */
 bool share_begin(const char *devices);
 
 /* What tells this machine from others: its name, or something that only this process says. */

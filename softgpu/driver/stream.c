@@ -209,8 +209,8 @@ EXPORTED CUresult cuStreamGetGreenCtx(CUstream handle, CUgreenCtx *partition) {
   return cuStreamGetCtx_v2(handle, &context, partition);
 }
 
-/* Attributes. Caches are not configured, and there is one domain of memory operations, so that what some of them say has
- * no effect. */
+/* Attributes. Caches are not configured, and there is one domain of memory operations, so that what some of them say
+ * has no effect. */
 
 EXPORTED CUresult cuStreamGetAttribute(CUstream handle, CUstreamAttrID attribute, CUstreamAttrValue *value) {
   struct stream blank;
@@ -331,7 +331,8 @@ CUresult host_command(const CUDA_HOST_NODE_PARAMS_v2 *params, struct command **m
   if (!params->fn) return CUDA_ERROR_INVALID_VALUE;
   struct call *call = malloc(sizeof *call);
   if (!call) return CUDA_ERROR_OUT_OF_MEMORY;
-  *call = (struct call){command_begin(&HOST_FUNCTION, &(struct stream_place){0}), .function = params->fn, .given = params->userData};
+  *call = (struct call){command_begin(&HOST_FUNCTION, &(struct stream_place){0}), .function = params->fn,
+                        .given = params->userData};
   *made = &call->command;
   return CUDA_SUCCESS;
 }
@@ -356,7 +357,8 @@ EXPORTED CUresult cuStreamAddCallback(CUstream handle, CUstreamCallback callback
   return add_call(handle, false, (struct call){.callback = callback, .stream = handle, .given = given});
 }
 
-EXPORTED CUresult cuStreamAddCallback_ptsz(CUstream handle, CUstreamCallback callback, void *given, unsigned int flags) {
+EXPORTED CUresult cuStreamAddCallback_ptsz(CUstream handle, CUstreamCallback callback, void *given,
+                                           unsigned int flags) {
   if (!callback || flags) return CUDA_ERROR_INVALID_VALUE;
   return add_call(handle, true, (struct call){.callback = callback, .stream = handle, .given = given});
 }

@@ -17,8 +17,8 @@ struct stream_place {
   bool blocking; /* that one and this wait for each other */
 };
 
-/* The place of a stream; for 0, which is the default stream of the calling thread's context, or with `own` that thread's. It
- * is an error when work of the context has failed. */
+/* The place of a stream; for 0, which is the default stream of the calling thread's context, or with `own` that
+ * thread's. It is an error when work of the context has failed. */
 CUresult stream_place(CUstream stream, bool own, struct stream_place *place);
 /* The same for calls that put nothing into it: also for a default stream that captures keep from being used. */
 CUresult stream_find(CUstream stream, bool own, struct stream_place *place);

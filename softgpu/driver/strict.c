@@ -1,8 +1,8 @@
 /* Strict mode.
  *
- * Programs that depend on more than real drivers promise may come to a standstill there: a thread frees memory, and keeps
- * the context until its work is done, which waits for what another thread would call next. They do here as well; but when
- * nobody has done anything for some seconds, a line says so, and the context's work has failed. */
+ * Programs that depend on more than real drivers promise may come to a standstill there: a thread frees memory, and
+ * keeps the context until its work is done, which waits for what another thread would call next. They do here as well;
+ * but when nobody has done anything for some seconds, a line says so, and the context's work has failed. */
 #include "strict.h"
 
 #include <pthread.h>

@@ -11,8 +11,8 @@ struct view {
   struct sg_allocation *table; /* for sg_launch: sorted, disjoint */
 };
 
-/* What kernels of a context, which is on `device`, may access now; a reference, to be given back when they have ended. It is
- * made anew only if something has changed. */
+/* What kernels of a context, which is on `device`, may access now; a reference, to be given back when they have ended.
+ * It is made anew only if something has changed. */
 CUresult allocations_table(CUcontext context, unsigned long long id, CUdevice device, struct view **view);
 void view_release(struct view *view);
 

@@ -1,9 +1,9 @@
 /* Work in streams.
  *
- * A queue's operations are done one after another; its first one may have to wait for operations of other queues. It then
- * stands in the list of those that the missing one wakes, so that nobody looks at a queue in vain. Queues whose first
- * operation can be done stand in the list `ready`, from where threads take them. Whoever waits for an operation does
- * itself what is in its queue, so that work that is waited for at once never changes threads; but nothing of other
+ * A queue's operations are done one after another; its first one may have to wait for operations of other queues. It
+ * then stands in the list of those that the missing one wakes, so that nobody looks at a queue in vain. Queues whose
+ * first operation can be done stand in the list `ready`, from where threads take them. Whoever waits for an operation
+ * does itself what is in its queue, so that work that is waited for at once never changes threads; but nothing of other
  * queues, which might go on only after this thread has, and no functions of the program, for the same reason. */
 #include "work.h"
 
@@ -51,7 +51,8 @@ static const _Atomic unsigned none;
 static const _Atomic bool never;
 static unsigned running;         /* operations that threads do */
 static unsigned long long ended; /* operations, ever */
-static unsigned threads, looking, idle, called, waiting; /* threads: all; without work; asleep; of these, told of some */
+/* threads: all; without work; asleep; of these, told of some */
+static unsigned threads, looking, idle, called, waiting;
 
 static void release(struct operation *operation) {
   if (!operation || --operation->references) return;
@@ -279,8 +280,8 @@ static bool wait_for(const struct operation *operation, bool for_ever) {
   return true;
 }
 
-/* What a new operation of a queue waits for besides the one before it: work of the legacy queue, or in that one work of all
- * queues that are ordered with it. */
+/* What a new operation of a queue waits for besides the one before it: work of the legacy queue, or in that one work of
+ * all queues that are ordered with it. */
 static bool concerns(const struct queue *queue, const struct queue *other) {
   if (other == queue || other->context != queue->context) return false;
   return queue->legacy ? other->ordered : queue->ordered && other->legacy;
@@ -290,9 +291,10 @@ static void nothing(void *given) { (void)given; }
 
 static const struct work NOTHING = {nothing, NULL, false};
 
-/* Append an operation. `quiet`: who adds it waits for it, so that nobody has to be called. With `room` it is open, and as many
- * operations may follow that it waits for. The lock is held. */
-static struct operation *append(struct queue *queue, const struct work *work, struct operation *const *after, size_t count,
+/* Append an operation. `quiet`: who adds it waits for it, so that nobody has to be called. With `room` it is open, and
+ * as many operations may follow that it waits for. The lock is held. */
+static struct operation *append(struct queue *queue, const struct work *work, struct operation *const *after,
+                                size_t count,
                                 size_t room, bool quiet) {
   struct operation *operation = calloc(1, sizeof *operation);
   if (!operation) return NULL;

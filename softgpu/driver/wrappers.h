@@ -9,8 +9,8 @@
 
 #define EXPORTED __attribute__((visibility("default")))
 
-/* The body of one: straight to the driver's own function, unless calls are looked at. Two functions, so that the first has
- * nothing on the stack. */
+/* The body of one: straight to the driver's own function, unless calls are looked at. Two functions, so that the first
+ * has nothing on the stack. */
 #define GO_ON(own, looked)                              \
   do {                                                  \
     if (__builtin_expect(!instrument_on, 1)) return own; \
@@ -50,7 +50,8 @@
     default: address_value)
 /* clang-format on */
 
-static inline struct value signed_value(long long given) { return (struct value){SIGNED, 0, {.number = (uint64_t)given}}; }
+static inline struct value signed_value(long long given) { return (struct value){SIGNED, 0,
+                                                                                 {.number = (uint64_t)given}}; }
 static inline struct value unsigned_value(unsigned long long given) {
   return (struct value){UNSIGNED, 0, {.number = given}};
 }
@@ -63,6 +64,7 @@ static inline struct value unsigned_answer(const unsigned *given) {
 }
 static inline struct value float_answer(const float *given) { return (struct value){FLOAT_AT, 0, {.address = given}}; }
 static inline struct value long_answer(const void *given) { return (struct value){LONG_AT, 0, {.address = given}}; }
-static inline struct value address_answer(const void *given) { return (struct value){ADDRESS_AT, 0, {.address = given}}; }
+static inline struct value address_answer(const void *given) { return (struct value){ADDRESS_AT, 0,
+                                                                                     {.address = given}}; }
 
 #endif
