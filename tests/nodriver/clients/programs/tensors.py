@@ -1,4 +1,6 @@
-"""Runs tensor programs on tinygrad's default device: ``tensors.py RESULTS all|first|second|recorded|unknown`` writes .npz.
+"""Runs tensor programs on tinygrad's default device and writes what they give as .npz.
+
+    tensors.py RESULTS all|first|second|recorded|unknown
 
 ``first`` and ``second`` are thirds of them, both with those for tensor cores; ``recorded`` are those that are repeated,
 ``unknown`` those that nothing but another device can be compared with. Keys are ``NAME/NUMBER``, and
