@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import tempfile
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -30,7 +31,7 @@ class InstrumentError(UsageError):
 
 
 @dataclass(frozen=True)
-class _Rule:
+class _Rule(ABC):
     """Calls of a function, from any thread or from one; threads are numbered from 1 as they make their first calls.
 
     ``function``: a name (``cuMemAlloc``: all its forms), a symbol (``cuMemAlloc_v2``), or ``*``. ``call``: which one,
@@ -52,11 +53,11 @@ class _Rule:
         where = "" if self.thread is None else f" thread {self.thread}"
         return f"{self._verb()} {self.function} {self.call}{'+' * self.onwards} {self._what()}{where}"
 
-    def _verb(self) -> str:
-        raise NotImplementedError
+    @abstractmethod
+    def _verb(self) -> str: ...
 
-    def _what(self) -> str:
-        raise NotImplementedError
+    @abstractmethod
+    def _what(self) -> str: ...
 
 
 @dataclass(frozen=True)

@@ -75,24 +75,18 @@ bool clock_begin(void) {
   return true;
 }
 
-static uint64_t wall(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (uint64_t)now.tv_sec * SECOND + (uint64_t)now.tv_nsec;
-}
-
-static uint64_t now(void) { return dilation > 0 ? (uint64_t)((double)(wall() - share_start()) / dilation) : 0; }
+static uint64_t now(void) { return dilation > 0 ? (uint64_t)((double)(nanoseconds_now() - share_start()) / dilation) : 0; }
 
 static uint64_t wall_of(uint64_t time) { return share_start() + (uint64_t)((double)time * dilation) + 1; }
 
 static void sleep_until(uint64_t due) {
-  uint64_t now = wall();
+  uint64_t now = nanoseconds_now();
   if (now + SPIN < due) {
     uint64_t until = due - SPIN;
     struct timespec at = {(time_t)(until / SECOND), (long)(until % SECOND)};
     while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL) == EINTR) continue;
   }
-  while (wall() < due) __builtin_ia32_pause();
+  while (nanoseconds_now() < due) __builtin_ia32_pause();
 }
 
 static void note_worst(uint64_t nanoseconds) {
@@ -104,7 +98,7 @@ static void note_worst(uint64_t nanoseconds) {
 static void wait_until(struct moment *end, uint64_t lead) {
   uint64_t due = wall_of(end->time);
   sleep_until(due - lead);
-  uint64_t after = wall(), before = end->late;
+  uint64_t after = nanoseconds_now(), before = end->late;
   end->late = after > due ? after - due : 0;
   if (end->late <= before) return;
   share_count(0, end->late - before);
@@ -176,7 +170,7 @@ void clock_settle(void) {
   if (own.fixed) clock_take(NULL, 0, 0);
 }
 
-uint64_t clock_stamp(void) { return dilation > 0 ? own.at.time : wall(); }
+uint64_t clock_stamp(void) { return dilation > 0 ? own.at.time : nanoseconds_now(); }
 
 /* When the process ends. */
 __attribute__((destructor)) static void end(void) {

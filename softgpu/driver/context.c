@@ -165,20 +165,19 @@ unsigned long long context_id(CUcontext handle) {
   return id;
 }
 
-CUresult context_result(CUcontext handle, unsigned long long id) {
+/* What a context's work came to; `gone` when it is no more. */
+static CUresult result_or(CUcontext handle, unsigned long long id, CUresult gone) {
   pthread_mutex_lock(&lock);
   struct context *context = numbered(handle, id);
-  CUresult result = context ? context->failed : CUDA_SUCCESS;
+  CUresult result = context ? context->failed : gone;
   pthread_mutex_unlock(&lock);
   return result;
 }
 
+CUresult context_result(CUcontext handle, unsigned long long id) { return result_or(handle, id, CUDA_SUCCESS); }
+
 CUresult context_check(CUcontext handle, unsigned long long id) {
-  pthread_mutex_lock(&lock);
-  struct context *context = numbered(handle, id);
-  CUresult result = context ? context->failed : CUDA_ERROR_CONTEXT_IS_DESTROYED;
-  pthread_mutex_unlock(&lock);
-  return result;
+  return result_or(handle, id, CUDA_ERROR_CONTEXT_IS_DESTROYED);
 }
 
 static struct context *create(CUdevice device, unsigned flags, bool primary) {

@@ -74,7 +74,8 @@ bool devices_are_peers(CUdevice first, CUdevice second);
 
 /* log.c: a line on standard error. */
 __attribute__((format(printf, 1, 2))) void complain(const char *format, ...);
-double milliseconds_now(void); /* of a clock that only goes forward */
+uint64_t nanoseconds_now(void); /* of a clock that only goes forward, the same in all processes */
+double milliseconds_now(void);
 
 /* Leave a function with what another one returned, unless that succeeded. */
 #define CHECK(call)                             \

@@ -26,8 +26,7 @@ CUresult function_of(CUfunction handle, const struct stream_place *place, struct
   return function_held(handle, function) ? CUDA_SUCCESS : kernel_function((CUkernel)handle, place, function);
 }
 
-int settings_dynamic_shared(const struct settings *settings, int fixed, CUdevice device) {
-  (void)device;
+int settings_dynamic_shared(const struct settings *settings, int fixed) {
   int set = settings->dynamic_shared;
   return set >= 0 ? set : fixed < USUAL_SHARED ? USUAL_SHARED - fixed : 0;
 }
@@ -74,7 +73,7 @@ CUresult attribute_get(int *value, CUfunction_attribute attribute, struct code *
   int fixed = (int)variant->kernel->static_shared;
   *value = attribute == CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES  ? fixed
            : attribute == CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES ? (int)variant->kernel->local_bytes
-                                                             : settings_dynamic_shared(settings, fixed, device);
+                                                             : settings_dynamic_shared(settings, fixed);
   return CUDA_SUCCESS;
 }
 
@@ -116,7 +115,7 @@ CUresult function_here(CUfunction handle, struct function **function) {
   CHECK(ready());
   if (function_held(handle, function)) return CUDA_SUCCESS;
   if (!handle_is(KERNEL, handle, false)) return CUDA_ERROR_INVALID_HANDLE;
-  CHECK(stream_place(CU_STREAM_LEGACY, false, &place));
+  CHECK(module_place(&place));
   return kernel_function((CUkernel)handle, &place, function);
 }
 

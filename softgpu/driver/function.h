@@ -21,7 +21,7 @@ CUresult function_here(CUfunction handle, struct function **function);
 int most_threads(const struct description_kernel *described);
 
 /* Most bytes of dynamic shared memory that a launch may ask for; `fixed` are those that the kernel itself has. */
-int settings_dynamic_shared(const struct settings *settings, int fixed, CUdevice device);
+int settings_dynamic_shared(const struct settings *settings, int fixed);
 
 /* What attribute functions of both handles do. */
 CUresult attribute_get(int *value, CUfunction_attribute attribute, struct code *code, struct code_kernel *kernel,

@@ -3,11 +3,9 @@
 #include "graph_nodes.h"
 #include "graph_params.h"
 
-typedef CUgraphNodeParams any;
-
-#define EXTENTS(from)                                                                                          \
-  .gridDimX = (from)->gridDimX, .gridDimY = (from)->gridDimY, .gridDimZ = (from)->gridDimZ,                    \
-  .blockDimX = (from)->blockDimX, .blockDimY = (from)->blockDimY, .blockDimZ = (from)->blockDimZ,              \
+#define EXTENTS(from)                                                                                                 \
+  .gridDimX = (from)->gridDimX, .gridDimY = (from)->gridDimY, .gridDimZ = (from)->gridDimZ,                           \
+  .blockDimX = (from)->blockDimX, .blockDimY = (from)->blockDimY, .blockDimZ = (from)->blockDimZ,                     \
   .sharedMemBytes = (from)->sharedMemBytes, .kernelParams = (from)->kernelParams, .extra = (from)->extra
 
 #define ANY(...) ((any){.type = CU_GRAPH_NODE_TYPE_KERNEL, .kernel = {__VA_ARGS__}})
@@ -15,38 +13,15 @@ typedef CUgraphNodeParams any;
 #define ANY_OF_V2(from) ANY(.func = (from)->func, EXTENTS(from), .kern = (from)->kern, .ctx = (from)->ctx)
 
 /* The older form has only functions, for which handles of kernels do as well. */
-#define V1_OF(from)                                                                                            \
-  ((CUDA_KERNEL_NODE_PARAMS_v1){.func = (from)->func ? (from)->func : (CUfunction)(from)->kern, EXTENTS(from)})
-#define V2_OF(from)                                                                                            \
-  ((CUDA_KERNEL_NODE_PARAMS_v2){.func = (from)->func, EXTENTS(from), .kern = (from)->kern, .ctx = (from)->ctx})
+#define V1_OF(all)                                                                                                    \
+  ((CUDA_KERNEL_NODE_PARAMS_v1){.func = (all)->kernel.func ? (all)->kernel.func : (CUfunction)(all)->kernel.kern,     \
+                                EXTENTS(&(all)->kernel)})
+#define V2_OF(all)                                                                                                    \
+  ((CUDA_KERNEL_NODE_PARAMS_v2){.func = (all)->kernel.func, EXTENTS(&(all)->kernel), .kern = (all)->kernel.kern,      \
+                                .ctx = (all)->kernel.ctx})
 
-#define KERNEL_NODES(suffix, type, any_of, of)                                                                        \
-  EXPORTED CUresult cuGraphAddKernelNode##suffix(CUgraphNode *node, CUgraph graph, const CUgraphNode *before,         \
-                                                 size_t count, const type *params) {                                 \
-    if (!params) return CUDA_ERROR_INVALID_VALUE;                                                                     \
-    any all = any_of(params);                                                                                         \
-    return node_add((struct node_place){node, graph, before, count}, &all);                                           \
-  }                                                                                                                   \
-  EXPORTED CUresult cuGraphKernelNodeGetParams##suffix(CUgraphNode node, type *params) {                              \
-    any all;                                                                                                          \
-    if (!params) return CUDA_ERROR_INVALID_VALUE;                                                                     \
-    CHECK(node_get(node, &all, CU_GRAPH_NODE_TYPE_KERNEL));                                                           \
-    *params = of(&all.kernel);                                                                                        \
-    return CUDA_SUCCESS;                                                                                              \
-  }                                                                                                                   \
-  EXPORTED CUresult cuGraphKernelNodeSetParams##suffix(CUgraphNode node, const type *params) {                        \
-    if (!params) return CUDA_ERROR_INVALID_VALUE;                                                                     \
-    any all = any_of(params);                                                                                         \
-    return node_set(node, &all);                                                                                      \
-  }                                                                                                                   \
-  EXPORTED CUresult cuGraphExecKernelNodeSetParams##suffix(CUgraphExec exec, CUgraphNode node, const type *params) {  \
-    if (!params) return CUDA_ERROR_INVALID_VALUE;                                                                     \
-    any all = any_of(params);                                                                                         \
-    return node_set_in(exec, node, &all);                                                                             \
-  }
-
-KERNEL_NODES(, CUDA_KERNEL_NODE_PARAMS_v1, ANY_OF_V1, V1_OF)
-KERNEL_NODES(_v2, CUDA_KERNEL_NODE_PARAMS_v2, ANY_OF_V2, V2_OF)
+NODES(Kernel, , CU_GRAPH_NODE_TYPE_KERNEL, CUDA_KERNEL_NODE_PARAMS_v1, ANY_OF_V1, V1_OF)
+NODES(Kernel, _v2, CU_GRAPH_NODE_TYPE_KERNEL, CUDA_KERNEL_NODE_PARAMS_v2, ANY_OF_V2, V2_OF)
 
 /* Of the attributes there is the one that changes what a launch does. */
 static CUresult check_attribute(CUkernelNodeAttrID attribute) {

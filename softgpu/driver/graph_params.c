@@ -38,17 +38,9 @@ static CUresult batch_of(const CUDA_BATCH_MEM_OP_NODE_PARAMS_v2 *params, struct 
   return memop_command(params, place.context, place.context_id, made);
 }
 
-/* The two forms have the same members. */
-#define KERNEL_PARAMS(type, from)                                                                                    \
-  ((type){.func = (from).func, .gridDimX = (from).gridDimX, .gridDimY = (from).gridDimY, .gridDimZ = (from).gridDimZ, \
-          .blockDimX = (from).blockDimX, .blockDimY = (from).blockDimY, .blockDimZ = (from).blockDimZ,               \
-          .sharedMemBytes = (from).sharedMemBytes, .kernelParams = (from).kernelParams, .extra = (from).extra,       \
-          .kern = (from).kern, .ctx = (from).ctx})
-
 /* A function is in a context; a kernel is brought into the one that is named. */
 CUresult params_launch(const CUDA_KERNEL_NODE_PARAMS_v3 *params, bool cooperative, struct command **made) {
   struct stream_place place;
-  CUDA_KERNEL_NODE_PARAMS_v2 given = KERNEL_PARAMS(CUDA_KERNEL_NODE_PARAMS_v2, *params);
   HELD_FUNCTION function = NULL;
   if (function_held(params->func, &function)) {
     const struct module *module = function->module;
@@ -57,7 +49,7 @@ CUresult params_launch(const CUDA_KERNEL_NODE_PARAMS_v3 *params, bool cooperativ
   } else {
     CHECK(place_of(params->func ? NULL : params->ctx, &place));
   }
-  return launch_command(&given, cooperative, &place, made);
+  return launch_command(params, cooperative, &place, made);
 }
 
 CUresult params_command(const CUgraphNodeParams *params, struct command **made) {
@@ -79,14 +71,10 @@ CUresult params_command(const CUgraphNodeParams *params, struct command **made) 
 }
 
 void command_params(const struct command *command, CUgraphNodeParams *params) {
-  CUDA_KERNEL_NODE_PARAMS_v2 kernel;
   memset(params, 0, sizeof *params);
   params->type = command->kind->type;
   switch ((int)params->type) {
-    case CU_GRAPH_NODE_TYPE_KERNEL:
-      launch_params(command, &kernel);
-      params->kernel = KERNEL_PARAMS(CUDA_KERNEL_NODE_PARAMS_v3, kernel);
-      break;
+    case CU_GRAPH_NODE_TYPE_KERNEL: launch_params(command, &params->kernel); break;
     case CU_GRAPH_NODE_TYPE_MEMCPY:
       copy_params(command, &params->memcpy.copyParams);
       params->memcpy.copyCtx = command->context;

@@ -3,8 +3,6 @@
 #include "graph.h"
 #include "graph_nodes.h"
 
-typedef CUgraphNodeParams any;
-
 EXPORTED CUresult cuGraphAddEmptyNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *before, size_t count) {
   return node_add((struct node_place){node, graph, before, count}, &(any){.type = CU_GRAPH_NODE_TYPE_EMPTY});
 }
@@ -85,73 +83,28 @@ EXPORTED CUresult cuGraphExecMemsetNodeSetParams(CUgraphExec exec, CUgraphNode n
   return node_set_in(exec, node, &all);
 }
 
-static any host_params_of(const CUDA_HOST_NODE_PARAMS_v1 *params) {
+static any any_of_host(const CUDA_HOST_NODE_PARAMS_v1 *params) {
   return (any){.type = CU_GRAPH_NODE_TYPE_HOST, .host = {.fn = params->fn, .userData = params->userData}};
 }
 
-EXPORTED CUresult cuGraphAddHostNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *before, size_t count,
-                                     const CUDA_HOST_NODE_PARAMS_v1 *params) {
-  if (!params) return CUDA_ERROR_INVALID_VALUE;
-  any all = host_params_of(params);
-  return node_add((struct node_place){node, graph, before, count}, &all);
+static CUDA_HOST_NODE_PARAMS_v1 host_of(const any *all) {
+  return (CUDA_HOST_NODE_PARAMS_v1){.fn = all->host.fn, .userData = all->host.userData};
 }
 
-EXPORTED CUresult cuGraphHostNodeGetParams(CUgraphNode node, CUDA_HOST_NODE_PARAMS_v1 *params) {
-  any all;
-  if (!params) return CUDA_ERROR_INVALID_VALUE;
-  CHECK(node_get(node, &all, CU_GRAPH_NODE_TYPE_HOST));
-  *params = (CUDA_HOST_NODE_PARAMS_v1){.fn = all.host.fn, .userData = all.host.userData};
-  return CUDA_SUCCESS;
-}
+NODES(Host, , CU_GRAPH_NODE_TYPE_HOST, CUDA_HOST_NODE_PARAMS_v1, any_of_host, host_of)
 
-EXPORTED CUresult cuGraphHostNodeSetParams(CUgraphNode node, const CUDA_HOST_NODE_PARAMS_v1 *params) {
-  if (!params) return CUDA_ERROR_INVALID_VALUE;
-  any all = host_params_of(params);
-  return node_set(node, &all);
-}
-
-EXPORTED CUresult cuGraphExecHostNodeSetParams(CUgraphExec exec, CUgraphNode node,
-                                               const CUDA_HOST_NODE_PARAMS_v1 *params) {
-  if (!params) return CUDA_ERROR_INVALID_VALUE;
-  any all = host_params_of(params);
-  return node_set_in(exec, node, &all);
-}
-
-/* Both forms have the same members. */
-static any batch_params(const CUDA_BATCH_MEM_OP_NODE_PARAMS_v1 *params) {
+static any any_of_batch(const CUDA_BATCH_MEM_OP_NODE_PARAMS_v1 *params) {
   return (any){.type = CU_GRAPH_NODE_TYPE_BATCH_MEM_OP,
                .memOp = {.ctx = params->ctx, .count = params->count, .paramArray = params->paramArray,
                          .flags = params->flags}};
 }
 
-EXPORTED CUresult cuGraphAddBatchMemOpNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *before, size_t count,
-                                           const CUDA_BATCH_MEM_OP_NODE_PARAMS_v1 *params) {
-  if (!params) return CUDA_ERROR_INVALID_VALUE;
-  any all = batch_params(params);
-  return node_add((struct node_place){node, graph, before, count}, &all);
+static CUDA_BATCH_MEM_OP_NODE_PARAMS_v1 batch_of(const any *all) {
+  return (CUDA_BATCH_MEM_OP_NODE_PARAMS_v1){.ctx = all->memOp.ctx, .count = all->memOp.count,
+                                            .paramArray = all->memOp.paramArray, .flags = all->memOp.flags};
 }
 
-EXPORTED CUresult cuGraphBatchMemOpNodeGetParams(CUgraphNode node, CUDA_BATCH_MEM_OP_NODE_PARAMS_v1 *params) {
-  any all;
-  if (!params) return CUDA_ERROR_INVALID_VALUE;
-  CHECK(node_get(node, &all, CU_GRAPH_NODE_TYPE_BATCH_MEM_OP));
-  *params = (CUDA_BATCH_MEM_OP_NODE_PARAMS_v1){
-      .ctx = all.memOp.ctx, .count = all.memOp.count, .paramArray = all.memOp.paramArray, .flags = all.memOp.flags};
-  return CUDA_SUCCESS;
-}
-
-EXPORTED CUresult cuGraphBatchMemOpNodeSetParams(CUgraphNode node, const CUDA_BATCH_MEM_OP_NODE_PARAMS_v1 *params) {
-  if (!params) return CUDA_ERROR_INVALID_VALUE;
-  any all = batch_params(params);
-  return node_set(node, &all);
-}
-
-EXPORTED CUresult cuGraphExecBatchMemOpNodeSetParams(CUgraphExec exec, CUgraphNode node,
-                                                     const CUDA_BATCH_MEM_OP_NODE_PARAMS_v1 *params) {
-  if (!params) return CUDA_ERROR_INVALID_VALUE;
-  any all = batch_params(params);
-  return node_set_in(exec, node, &all);
-}
+NODES(BatchMemOp, , CU_GRAPH_NODE_TYPE_BATCH_MEM_OP, CUDA_BATCH_MEM_OP_NODE_PARAMS_v1, any_of_batch, batch_of)
 
 EXPORTED CUresult cuGraphAddMemAllocNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *before, size_t count,
                                          CUDA_MEM_ALLOC_NODE_PARAMS_v1 *params) {
@@ -189,24 +142,24 @@ EXPORTED CUresult cuGraphMemFreeNodeGetParams(CUgraphNode node, CUdeviceptr *poi
   return CUDA_SUCCESS;
 }
 
-#define EVENT_NODE(name, node_type, field)                                                                          \
+#define EVENT_NODE(name, node_type, field)                                                                            \
   EXPORTED CUresult cuGraphAdd##name##Node(CUgraphNode *node, CUgraph graph, const CUgraphNode *before, size_t count, \
-                                           CUevent event) {                                                         \
-    return node_add((struct node_place){node, graph, before, count},                                                \
-                    &(any){.type = node_type, .field = {event}});                                                   \
-  }                                                                                                                 \
-  EXPORTED CUresult cuGraph##name##NodeGetEvent(CUgraphNode node, CUevent *event) {                                 \
-    any all;                                                                                                        \
-    if (!event) return CUDA_ERROR_INVALID_VALUE;                                                                    \
-    CHECK(node_get(node, &all, node_type));                                                                              \
-    *event = all.field.event;                                                                                       \
-    return CUDA_SUCCESS;                                                                                            \
-  }                                                                                                                 \
-  EXPORTED CUresult cuGraph##name##NodeSetEvent(CUgraphNode node, CUevent event) {                                  \
-    return node_set(node, &(any){.type = node_type, .field = {event}});                                                  \
-  }                                                                                                                 \
-  EXPORTED CUresult cuGraphExec##name##NodeSetEvent(CUgraphExec exec, CUgraphNode node, CUevent event) {            \
-    return node_set_in(exec, node, &(any){.type = node_type, .field = {event}});                                         \
+                                           CUevent event) {                                                           \
+    return node_add((struct node_place){node, graph, before, count},                                                  \
+                    &(any){.type = node_type, .field = {event}});                                                     \
+  }                                                                                                                   \
+  EXPORTED CUresult cuGraph##name##NodeGetEvent(CUgraphNode node, CUevent *event) {                                   \
+    any all;                                                                                                          \
+    if (!event) return CUDA_ERROR_INVALID_VALUE;                                                                      \
+    CHECK(node_get(node, &all, node_type));                                                                           \
+    *event = all.field.event;                                                                                         \
+    return CUDA_SUCCESS;                                                                                              \
+  }                                                                                                                   \
+  EXPORTED CUresult cuGraph##name##NodeSetEvent(CUgraphNode node, CUevent event) {                                    \
+    return node_set(node, &(any){.type = node_type, .field = {event}});                                               \
+  }                                                                                                                   \
+  EXPORTED CUresult cuGraphExec##name##NodeSetEvent(CUgraphExec exec, CUgraphNode node, CUevent event) {              \
+    return node_set_in(exec, node, &(any){.type = node_type, .field = {event}});                                      \
   }
 
 EVENT_NODE(EventRecord, CU_GRAPH_NODE_TYPE_EVENT_RECORD, eventRecord)

@@ -29,12 +29,6 @@ unsigned instrument_thread(void) {
   return number;
 }
 
-uint64_t instrument_now(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 static bool concerns(const struct rule *rule, const struct exported *function) {
   return !strcmp(rule->function, function->name) || !strcmp(rule->function, function->symbol) ||
          !strcmp(rule->function, "*");
@@ -55,7 +49,7 @@ static void wait_microseconds(uint64_t microseconds) {
 bool instrument_before(struct looked_at *call, const struct exported *function) {
   const struct instrument *settings = instrument_settings();
   uint64_t late = 0;
-  *call = (struct looked_at){.function = function, .made = true, .start = instrument_now()};
+  *call = (struct looked_at){.function = function, .made = true, .start = nanoseconds_now()};
   instrument_thread();
   for (struct rule *rule = settings->rules; rule; rule = rule->next) {
     if (!meets(rule, function)) continue;
@@ -78,6 +72,6 @@ bool instrument_before(struct looked_at *call, const struct exported *function) 
 }
 
 CUresult instrument_after(const struct looked_at *call, const struct value *values, CUresult result) {
-  if (instrument_settings()->calls) log_call(call, values, result, instrument_now());
+  if (instrument_settings()->calls) log_call(call, values, result, nanoseconds_now());
   return result;
 }

@@ -54,7 +54,7 @@ static bool write_head(void) {
   if (!line_begin(&line)) return false;
   fprintf(line.file, "{\"process\": %d, \"program\": ", (int)owner);
   line_text(line.file, length > 0 ? program : "", sizeof program);
-  fprintf(line.file, ", \"start_ns\": %llu, \"unix_ns\": %llu}\n", (unsigned long long)instrument_now(),
+  fprintf(line.file, ", \"start_ns\": %llu, \"unix_ns\": %llu}\n", (unsigned long long)nanoseconds_now(),
           (unsigned long long)now.tv_sec * 1000000000u + (unsigned long long)now.tv_nsec);
   bool good = !fclose(line.file) && write_all(line.text, line.size);
   free(line.text);

@@ -35,7 +35,6 @@ unsigned instrument_thread(void);
 /* Whether the calling thread is in the loader, called by cuInit. */
 bool instrument_loading(void);
 
-uint64_t instrument_now(void); /* nanoseconds, CLOCK_MONOTONIC */
 
 /* A line of the log: a text that `line_begin` opens and `line_end` writes at once. NULL: no memory. */
 struct line {

@@ -90,8 +90,6 @@ static void add(struct jit_log *log, const char *text) {
 }
 
 void jit_error(struct jit *jit, const char *text) { add(&jit->error, text); }
-void jit_info(struct jit *jit, const char *text) { add(&jit->info, text); }
-
 void jit_finish(struct jit *jit, double milliseconds) {
   jit->milliseconds += milliseconds;
   tell(jit->info.told, (unsigned)jit->info.used);

@@ -30,7 +30,6 @@ CUresult jit_read(unsigned count, const CUjit_option *options, void **values, st
 
 /* A line for a log. */
 void jit_error(struct jit *jit, const char *text);
-void jit_info(struct jit *jit, const char *text);
 
 /* Tell the program what the logs hold and how long it took: milliseconds more than before. */
 void jit_finish(struct jit *jit, double milliseconds);

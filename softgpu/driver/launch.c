@@ -40,7 +40,7 @@ struct launch {
   const struct variant *variant;
   uint32_t grid[3], block[3], dynamic_shared;
   bool cooperative;
-  void **arguments; /* addresses in `block_of_parameters`, for those who ask what was launched */
+  void **arguments; /* addresses in `parameters`, for those who ask what was launched */
   uint8_t parameters[];
 };
 
@@ -187,7 +187,7 @@ static CUresult check_resources(const struct launch *launch) {
   const struct sg_kernel *kernel = launch->variant->kernel;
   CUdevice device = launch->module->device;
   int fixed = (int)kernel->static_shared;
-  if (launch->dynamic_shared > (uint32_t)settings_dynamic_shared(launch->function->settings, fixed, device))
+  if (launch->dynamic_shared > (uint32_t)settings_dynamic_shared(launch->function->settings, fixed))
     return CUDA_ERROR_INVALID_VALUE;
   if (!launch->cooperative) return CUDA_SUCCESS;
   uint64_t blocks = (uint64_t)launch->grid[0] * launch->grid[1] * launch->grid[2];
@@ -197,7 +197,7 @@ static CUresult check_resources(const struct launch *launch) {
   return blocks > resident ? CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE : CUDA_SUCCESS;
 }
 
-CUresult launch_command(const CUDA_KERNEL_NODE_PARAMS *params, bool cooperative, const struct stream_place *place,
+CUresult launch_command(const CUDA_KERNEL_NODE_PARAMS_v3 *params, bool cooperative, const struct stream_place *place,
                         struct command **made) {
   HELD_FUNCTION function = NULL;
   pthread_once(&pool_once, make_pool);
@@ -221,8 +221,8 @@ CUresult launch_command(const CUDA_KERNEL_NODE_PARAMS *params, bool cooperative,
                             .cooperative = cooperative, .arguments = (void **)(void *)(launch->parameters + bytes)};
   module_hold(launch->module);
   CUresult result = check_resources(launch);
-  if (result == CUDA_SUCCESS) result = read_parameters(described, params->kernelParams, params->extra,
-                                                       launch->parameters);
+  if (result == CUDA_SUCCESS)
+    result = read_parameters(described, params->kernelParams, params->extra, launch->parameters);
   if (result != CUDA_SUCCESS) {
     end(&launch->command);
     return result;
@@ -233,10 +233,10 @@ CUresult launch_command(const CUDA_KERNEL_NODE_PARAMS *params, bool cooperative,
   return CUDA_SUCCESS;
 }
 
-void launch_params(const struct command *command, CUDA_KERNEL_NODE_PARAMS *params) {
+void launch_params(const struct command *command, CUDA_KERNEL_NODE_PARAMS_v3 *params) {
   const struct launch *launch = (const struct launch *)command;
   bool kernel = launch->handle != (CUfunction)launch->function;
-  *params = (CUDA_KERNEL_NODE_PARAMS){
+  *params = (CUDA_KERNEL_NODE_PARAMS_v3){
       .func = kernel ? NULL : launch->handle, .kern = kernel ? (CUkernel)launch->handle : NULL,
       .gridDimX = launch->grid[0], .gridDimY = launch->grid[1], .gridDimZ = launch->grid[2],
       .blockDimX = launch->block[0], .blockDimY = launch->block[1], .blockDimZ = launch->block[2],
@@ -247,7 +247,7 @@ bool launch_is_cooperative(const struct command *command) { return ((const struc
 
 /* Calls. */
 
-static CUresult launch(const CUDA_KERNEL_NODE_PARAMS *params, bool cooperative, CUstream stream, bool own) {
+static CUresult launch(const CUDA_KERNEL_NODE_PARAMS_v3 *params, bool cooperative, CUstream stream, bool own) {
   struct stream_place place;
   struct command *made;
   CHECK(stream_place(stream, own, &place));
@@ -289,7 +289,7 @@ static CUresult launch_ex(const CUlaunchConfig *config, CUfunction function, voi
   bool cooperative = false;
   if (!config || (config->numAttrs && !config->attrs)) return CUDA_ERROR_INVALID_VALUE;
   for (unsigned n = 0; n < config->numAttrs; n++) CHECK(read_attribute(&config->attrs[n], &cooperative));
-  CUDA_KERNEL_NODE_PARAMS params = {
+  CUDA_KERNEL_NODE_PARAMS_v3 params = {
       .func = function, .gridDimX = config->gridDimX, .gridDimY = config->gridDimY, .gridDimZ = config->gridDimZ,
       .blockDimX = config->blockDimX, .blockDimY = config->blockDimY, .blockDimZ = config->blockDimZ,
       .sharedMemBytes = config->sharedMemBytes, .kernelParams = arguments, .extra = extra};
@@ -297,7 +297,7 @@ static CUresult launch_ex(const CUlaunchConfig *config, CUfunction function, voi
 }
 
 #define PARAMS(function_, shared_, arguments_, extra_)                                                               \
-  &(CUDA_KERNEL_NODE_PARAMS){.func = function_, .gridDimX = grid_x, .gridDimY = grid_y, .gridDimZ = grid_z,         \
+  &(CUDA_KERNEL_NODE_PARAMS_v3){.func = function_, .gridDimX = grid_x, .gridDimY = grid_y, .gridDimZ = grid_z,         \
                              .blockDimX = block_x, .blockDimY = block_y, .blockDimZ = block_z,                      \
                              .sharedMemBytes = shared_, .kernelParams = arguments_, .extra = extra_}
 

@@ -8,11 +8,11 @@
 
 /* A launch as a command, with one reference: that of a graph's node in a context, or of a call in a stream. A node may
  * get its blocks later: tinygrad makes nodes without any, and says how many there are before it launches the graph. */
-CUresult launch_command(const CUDA_KERNEL_NODE_PARAMS *params, bool cooperative, const struct stream_place *place,
+CUresult launch_command(const CUDA_KERNEL_NODE_PARAMS_v3 *params, bool cooperative, const struct stream_place *place,
                         struct command **made);
 
 /* What it was made of; the arguments are those of the command. */
-void launch_params(const struct command *command, CUDA_KERNEL_NODE_PARAMS *params);
+void launch_params(const struct command *command, CUDA_KERNEL_NODE_PARAMS_v3 *params);
 
 bool launch_is_cooperative(const struct command *command);
 

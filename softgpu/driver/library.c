@@ -234,8 +234,6 @@ CUresult kernel_function(CUkernel handle, const struct stream_place *place, stru
   return *function ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
 }
 
-static CUresult here(struct stream_place *place) { return stream_place(CU_STREAM_LEGACY, false, place); }
-
 static CUresult library_of(CUlibrary handle, struct library **library) {
   CHECK(ready());
   if (!handle_hold(LIBRARY, handle, hold)) return CUDA_ERROR_INVALID_HANDLE;
@@ -249,7 +247,7 @@ EXPORTED CUresult cuLibraryGetModule(CUmodule *handle, CUlibrary library_handle)
   HELD_MODULE module = NULL;
   CHECK(library_of(library_handle, &library));
   if (!handle) return CUDA_ERROR_INVALID_VALUE;
-  CHECK(here(&place));
+  CHECK(module_place(&place));
   CHECK(module_in(library, &place, &module));
   *handle = (CUmodule)module;
   return CUDA_SUCCESS;
@@ -261,7 +259,7 @@ EXPORTED CUresult cuLibraryGetGlobal(CUdeviceptr *address, size_t *bytes, CUlibr
   HELD_MODULE module = NULL;
   CHECK(library_of(handle, &library));
   if (!name) return CUDA_ERROR_INVALID_VALUE;
-  CHECK(here(&place));
+  CHECK(module_place(&place));
   CHECK(module_in(library, &place, &module));
   return module_variable(module, name, address, bytes);
 }
@@ -314,7 +312,7 @@ EXPORTED CUresult cuKernelGetFunction(CUfunction *handle, CUkernel kernel) {
   HELD_FUNCTION function = NULL;
   CHECK(ready());
   if (!handle) return CUDA_ERROR_INVALID_VALUE;
-  CHECK(here(&place));
+  CHECK(module_place(&place));
   CHECK(kernel_function(kernel, &place, &function));
   *handle = (CUfunction)function;
   return CUDA_SUCCESS;

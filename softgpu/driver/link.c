@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "description.h"
 #include "driver.h"
@@ -47,12 +46,6 @@ static struct link *hold(CUlinkState state, bool remove) {
   if (alive && !remove) link->references++;
   pthread_mutex_unlock(&lock);
   return alive ? link : NULL;
-}
-
-static double now(void) {
-  struct timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return (double)time.tv_sec * 1e3 + (double)time.tv_nsec * 1e-6;
 }
 
 static bool has(CUjit_option wanted, unsigned count, const CUjit_option *options) {
@@ -154,7 +147,7 @@ static CUresult add(struct link *link, CUjitInputType type, const void *data, si
 
 EXPORTED CUresult cuLinkAddData_v2(CUlinkState state, CUjitInputType type, void *data, size_t size, const char *name,
                                    unsigned int count, CUjit_option *options, void **values) {
-  double start = now();
+  double start = milliseconds_now();
   CHECK(ready());
   struct link *link = hold(state, false);
   if (!link) return CUDA_ERROR_INVALID_HANDLE;
@@ -167,7 +160,7 @@ EXPORTED CUresult cuLinkAddData_v2(CUlinkState state, CUjitInputType type, void 
       cuGetErrorString(result, &text);
       jit_error(&link->jit, text);
     }
-    jit_finish(&link->jit, now() - start);
+    jit_finish(&link->jit, milliseconds_now() - start);
     pthread_mutex_unlock(&link->turn);
   }
   release(link);
@@ -217,7 +210,7 @@ static CUresult complete(struct link *link) {
 }
 
 EXPORTED CUresult cuLinkComplete(CUlinkState state, void **image, size_t *size) {
-  double start = now();
+  double start = milliseconds_now();
   CHECK(ready());
   struct link *link = hold(state, false);
   if (!link) return CUDA_ERROR_INVALID_HANDLE;
@@ -225,7 +218,7 @@ EXPORTED CUresult cuLinkComplete(CUlinkState state, void **image, size_t *size) 
   pthread_mutex_lock(&link->turn);
   if (result == CUDA_SUCCESS && !link->image) {
     result = complete(link);
-    jit_finish(&link->jit, now() - start);
+    jit_finish(&link->jit, milliseconds_now() - start);
   }
   if (result == CUDA_SUCCESS) {
     *image = link->image;

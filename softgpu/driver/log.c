@@ -32,8 +32,10 @@ int refuse(const char *symbol, _Atomic unsigned *called) {
   return CUDA_ERROR_NOT_SUPPORTED;
 }
 
-double milliseconds_now(void) {
+uint64_t nanoseconds_now(void) {
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
-  return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
+  return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
+
+double milliseconds_now(void) { return (double)nanoseconds_now() / 1e6; }

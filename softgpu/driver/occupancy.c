@@ -36,7 +36,7 @@ static CUresult kernel_of(CUfunction handle, struct kernel *kernel) {
   CHECK(code_variant(function->module->code, function->kernel, any, device, &variant));
   int fixed = (int)variant->kernel->static_shared;
   *kernel = (struct kernel){device_at(device)->card, most_threads(function->kernel->described), fixed,
-                            settings_dynamic_shared(function->settings, fixed, device)};
+                            settings_dynamic_shared(function->settings, fixed)};
   return CUDA_SUCCESS;
 }
 

@@ -14,7 +14,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "client.h"
@@ -90,12 +89,6 @@ static bool open_file(const char *name) {
   return true;
 }
 
-static uint64_t now(void) {
-  struct timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
-}
-
 /* The table is locked. */
 static bool claim(const char *name, const char *devices) {
   int free_slot = -1;
@@ -112,7 +105,7 @@ static bool claim(const char *name, const char *devices) {
   }
   if (!others || atomic_load(&state->magic) != MAGIC) { /* the first process, or the first after all have died */
     memset(state, 0, sizeof *state);
-    state->start = now();
+    state->start = nanoseconds_now();
     snprintf(state->devices, sizeof state->devices, "%s", devices);
     atomic_store(&state->magic, MAGIC);
   } else if (strncmp(state->devices, devices, sizeof state->devices - 1)) {
@@ -140,7 +133,7 @@ bool share_begin(const char *devices) {
   if (!name || !*name) {
     state = calloc(1, sizeof *state);
     own = state ? &state->slots[0] : NULL;
-    if (state) state->start = now();
+    if (state) state->start = nanoseconds_now();
     identify("");
     return own != NULL;
   }

@@ -7,6 +7,7 @@
 #include <sys/prctl.h>
 #include <time.h>
 
+#include "driver.h"
 #include "thread.h"
 
 enum { SHORTEST = 10000, LONGEST = 1000000, IDLE = 2000000000, PART = 16, SHARE = 8 }; /* nanoseconds; fractions */
@@ -25,12 +26,6 @@ static void make_condition(void) {
   pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
   pthread_cond_init(&added, &attributes);
   pthread_condattr_destroy(&attributes);
-}
-
-static uint64_t now(void) {
-  struct timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
 }
 
 /* And once more when one was over, as others may wait for what came after it. The lock is held. */
@@ -52,7 +47,7 @@ static void look_at_all(void) {
 
 /* Until something is added, but no longer. The lock is held before and after. */
 static bool wait_for(uint64_t nanoseconds) {
-  uint64_t until = now() + nanoseconds;
+  uint64_t until = nanoseconds_now() + nanoseconds;
   struct timespec time = {(time_t)(until / 1000000000u), (long)(until % 1000000000u)};
   return pthread_cond_timedwait(&added, &lock, &time) == 0;
 }
@@ -62,9 +57,9 @@ static void *serve(void *given) {
   prctl(PR_SET_TIMERSLACK, 1ul);
   pthread_mutex_lock(&lock);
   while (watches || wait_for(IDLE) || watches) {
-    uint64_t before = now();
+    uint64_t before = nanoseconds_now();
     look_at_all();
-    uint64_t after = now(), pause = (after - last_added) / PART, least = SHARE * (after - before);
+    uint64_t after = nanoseconds_now(), pause = (after - last_added) / PART, least = SHARE * (after - before);
     if (pause < SHORTEST) pause = SHORTEST;
     if (pause > LONGEST) pause = LONGEST;
     if (watches) wait_for(pause > least ? pause : least);
@@ -82,7 +77,7 @@ bool watch_add(struct watch *watch) {
     watch->next = watches;
     watches = watch;
     count++;
-    last_added = now();
+    last_added = nanoseconds_now();
     pthread_cond_signal(&added);
   }
   bool added_one = running;

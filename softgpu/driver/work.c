@@ -47,8 +47,6 @@ static struct queue *busy;                                 /* with operations th
 static struct queue *ready_first, *ready_last;
 static _Thread_local struct operation *doing;              /* by this thread; NULL once it is deferred */
 static _Atomic unsigned ready_count;
-static const _Atomic unsigned none;
-static const _Atomic bool never;
 static unsigned running;         /* operations that threads do */
 static unsigned long long ended; /* operations, ever */
 /* threads: all; without work; asleep; of these, told of some */
@@ -73,12 +71,7 @@ void operation_release(struct operation *operation) {
   pthread_mutex_unlock(&lock);
 }
 
-bool operation_done(const struct operation *operation) {
-  pthread_mutex_lock(&lock);
-  bool done = operation->done;
-  pthread_mutex_unlock(&lock);
-  return done;
-}
+bool operation_done(const struct operation *operation) { return operation->done; }
 
 struct queue *queue_make(CUcontext context, bool legacy, bool ordered) {
   struct queue *queue = calloc(1, sizeof *queue);
@@ -202,8 +195,9 @@ void operation_end(struct operation *operation) {
   pthread_mutex_unlock(&lock);
 }
 
-/* Whether something has come up within a moment. The lock is held before and after, and not in between. */
-static bool look_for(const _Atomic unsigned *count, const _Atomic bool *done) {
+/* Until an operation is done, or with NULL a queue is ready, but no longer than a moment. The lock is held before and
+ * after, and not in between. */
+static void look_for(const struct operation *operation) {
   struct timespec now, start;
   bool found = false;
   pthread_mutex_unlock(&lock);
@@ -211,12 +205,11 @@ static bool look_for(const _Atomic unsigned *count, const _Atomic bool *done) {
   do {
     for (int n = 0; n < 16 && !found; n++) {
       __builtin_ia32_pause();
-      found = *count || *done;
+      found = operation ? operation->done : ready_count > 0;
     }
     clock_gettime(CLOCK_MONOTONIC, &now);
   } while (!found && (now.tv_sec - start.tv_sec) * 1000000000 + now.tv_nsec - start.tv_nsec < LOOKING_NANOSECONDS);
   pthread_mutex_lock(&lock);
-  return found;
 }
 
 static void *serve(void *given) {
@@ -225,7 +218,7 @@ static void *serve(void *given) {
   for (bool late = false; !late || ready_first;) {
     while (ready_first) do_first(ready_first);
     looking++;
-    look_for(&ready_count, &never);
+    look_for(NULL);
     looking--;
     if (ready_first) continue;
     struct timespec until;
@@ -272,7 +265,7 @@ static bool wait_for(const struct operation *operation, bool for_ever) {
       do_first(queue);
     } else if (!looked) {
       looked = true;
-      look_for(&none, &operation->done);
+      look_for(operation);
     } else if (!wait_for_progress(for_ever)) {
       return false;
     }
@@ -294,8 +287,7 @@ static const struct work NOTHING = {nothing, NULL, false};
 /* Append an operation. `quiet`: who adds it waits for it, so that nobody has to be called. With `room` it is open, and
  * as many operations may follow that it waits for. The lock is held. */
 static struct operation *append(struct queue *queue, const struct work *work, struct operation *const *after,
-                                size_t count,
-                                size_t room, bool quiet) {
+                                size_t count, size_t room, bool quiet) {
   struct operation *operation = calloc(1, sizeof *operation);
   if (!operation) return NULL;
   size_t waits = count + room;
