@@ -88,6 +88,13 @@ CUresult stream_place(CUstream handle, bool own, struct stream_place *place) {
   return place->legacy ? capture_permits_legacy(place->context, false) : CUDA_SUCCESS;
 }
 
+CUresult context_place(CUcontext context, struct stream_place *place) {
+  struct here here;
+  CHECK(context_here(context, &here));
+  *place = (struct stream_place){.context = here.context, .context_id = here.id, .device = here.device};
+  return CUDA_SUCCESS;
+}
+
 static int nearest_priority(int priority) {
   return priority > LOWEST ? LOWEST : priority < HIGHEST ? HIGHEST : priority;
 }
