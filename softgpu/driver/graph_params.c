@@ -15,19 +15,19 @@ static CUresult copy_of(const CUDA_MEMCPY_NODE_PARAMS *params, struct command **
   struct stream_place place;
   if (params->flags || params->reserved) return CUDA_ERROR_INVALID_VALUE;
   CHECK(context_place(params->copyCtx, &place));
-  return copy_command(&params->copyParams, place.context, place.context_id, made);
+  return copy_command(&params->copyParams, &place, made);
 }
 
 static CUresult fill_of(const CUDA_MEMSET_NODE_PARAMS_v2 *params, struct command **made) {
   struct stream_place place;
   CHECK(context_place(params->ctx, &place));
-  return fill_command(params, place.context, place.context_id, made);
+  return fill_command(params, &place, made);
 }
 
 static CUresult batch_of(const CUDA_BATCH_MEM_OP_NODE_PARAMS_v2 *params, struct command **made) {
   struct stream_place place;
   CHECK(context_place(params->ctx, &place));
-  return memop_command(params, place.context, place.context_id, made);
+  return memop_command(params, &place, made);
 }
 
 /* A function is in a context; a kernel is brought into the one that is named. */

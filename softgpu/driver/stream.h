@@ -10,6 +10,7 @@
 /* Where work of a stream goes. */
 struct stream_place {
   struct queue *queue;
+  CUstream stream; /* its handle; a default stream has the one that says whose it is */
   CUcontext context;
   unsigned long long context_id;
   CUdevice device;

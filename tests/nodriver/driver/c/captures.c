@@ -397,12 +397,12 @@ static const char PTX[] =
     "{ .reg .b32 %r<2>; .reg .b64 %d<2>;\n"
     "  ld.param.u64 %d1, [pp]; ld.param.u32 %r1, [pv]; st.global.u32 [%d1], %r1; ret; }\n";
 
-typedef CUresult (*inform_t)(CUstream, CUstreamCaptureStatus *, cuuint64_t *, CUgraph *, const CUgraphNode **, size_t *);
+typedef CUresult (*ask_t)(CUstream, CUstreamCaptureStatus *, cuuint64_t *, CUgraph *, const CUgraphNode **, size_t *);
 
 static CUfunction put;
 static CUlibrary library;
 static CUkernel kernel;
-static inform_t inform_v2; /* the header names only the third form */
+static ask_t inform_v2; /* the header names only the third form */
 
 static void ask_parameters(CUfunction function) {
   size_t offset, size;
