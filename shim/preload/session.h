@@ -24,7 +24,6 @@ struct session {
   struct ring ring;
   struct ledger ledger;    /* under the ring's lock */
   struct table streams, kernels, contexts;
-  struct lock sent_lock;
   struct table sent;       /* contents that the reader has, by the first bytes of their hashes */
 };
 
