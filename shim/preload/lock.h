@@ -1,5 +1,6 @@
-/* A lock of one word, which needs no library and is free when it is zero. It is never held while the driver, the loader
- * or the program runs, but for those of streams, which are held while the driver takes in their work. */
+/* A lock of one word, which needs no library and is free when it is zero. It is never held while the loader or the
+ * program runs, and while the driver does only those of streams are. Giving it back is a plain store: who waits looks
+ * again and again, seldom in the end. */
 #ifndef TESSERA_LOCK_H
 #define TESSERA_LOCK_H
 
@@ -7,19 +8,20 @@
 #include <stdint.h>
 
 struct lock {
-  uint32_t word; /* 0: free; 1: held; 2: held, and somebody may sleep */
+  uint32_t held;
 };
 
-void lock_wait(struct lock *lock); /* lock.c: the slow ends */
-void lock_wake(struct lock *lock);
+void lock_wait(struct lock *lock); /* lock.c: until it is taken */
+
+static inline bool lock_try(struct lock *lock) {
+  uint32_t free = 0;
+  return __atomic_compare_exchange_n(&lock->held, &free, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+}
 
 static inline void lock_take(struct lock *lock) {
-  uint32_t free = 0;
-  if (!__atomic_compare_exchange_n(&lock->word, &free, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) lock_wait(lock);
+  if (__builtin_expect(!lock_try(lock), 0)) lock_wait(lock);
 }
 
-static inline void lock_give(struct lock *lock) {
-  if (__atomic_exchange_n(&lock->word, 0, __ATOMIC_RELEASE) == 2) lock_wake(lock);
-}
+static inline void lock_give(struct lock *lock) { __atomic_store_n(&lock->held, 0, __ATOMIC_RELEASE); }
 
 #endif
