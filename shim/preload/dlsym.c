@@ -40,9 +40,11 @@ HIDDEN __attribute__((used)) void *dlsym_of_driver(void *handle, const char *sym
   int number = form_number(symbol);
   if (number < 0 || !doors_open() || doors_disabled()) return found;
   void *function = driver_function(number);
-  if (found == door_addresses[number]) /* the handle is of this library; a function that the driver lacks is not there */
-    return function ? found : real_dlsym(driver_handle(), symbol);
-  return function && found == function ? door_addresses[number] : found;
+  if (found == door_addresses[number] && !function) /* this library was asked; the driver lacks the function */
+    return real_dlsym(driver_handle(), symbol);
+  if (!found || (found != door_addresses[number] && found != function)) return found;
+  door_given(WIRE_BY_DLSYM, number, symbol);
+  return door_addresses[number];
 }
 
 __asm__(".text\n"
