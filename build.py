@@ -11,7 +11,7 @@ EPILOG = """tasks:
                           (with tier names: install and run only these; --long: full counts)
   bench [NAME [ARG...]]   run one benchmark of benchmarks/, or all (--clients first installs
                           requirements/clients.lock, which the precision and the clients benchmark use)
-  build                   compile the run-time of the software GPU; build the wheel under build/wheel
+  build                   compile the libraries; build the wheel under build/wheel
   lock                    write requirements/*.lock anew from pyproject.toml
   clean                   remove what these tasks made
 """

@@ -1,4 +1,4 @@
-"""What ``pyproject.toml`` cannot say: the wheel holds the compiled libraries of the software GPU."""
+"""What ``pyproject.toml`` cannot say: the wheel holds compiled libraries, of the software GPU and of the shim."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from setuptools.errors import CompileError
 ROOT = Path(__file__).resolve().parent
 sys.path.insert(0, str(ROOT))
 
+from tools.steps import StepFailed  # noqa: E402 - found by the path above
+
 HAS_RUNTIME = sys.platform == "linux" and platform.machine() == "x86_64"
 """On other machines the package reads PTX and has no software GPU."""
 
@@ -26,19 +28,19 @@ class Build(build_py):
     def run(self) -> None:
         super().run()
         if HAS_RUNTIME and not self.editable_mode:
-            add_runtime(Path(self.build_lib, "softgpu", "lib"))
+            try:
+                add_runtime(Path(self.build_lib, "softgpu", "lib"))
+                add_shim(Path(self.build_lib))
+            except StepFailed as failure:  # setuptools shows its own errors without a trace
+                raise CompileError(str(failure)) from None
 
 
 def add_runtime(folder: Path) -> None:
-    """The libraries and ``engine-info`` in a folder. Raises setuptools' CompileError, shown without a trace."""
+    """The libraries and ``engine-info`` in a folder. Raises StepFailed."""
     from softgpu.engine.version import FILE, engine_version
     from tools import driver, native
-    from tools.steps import StepFailed
 
-    try:
-        libraries = [native.build(), driver.build(Path(sys.executable))]
-    except StepFailed as failure:
-        raise CompileError(str(failure)) from None
+    libraries = [native.build(), driver.build(Path(sys.executable))]
     folder.mkdir(parents=True, exist_ok=True)
     for library in libraries:
         shutil.copy2(library, folder / library.name)
@@ -47,8 +49,18 @@ def add_runtime(folder: Path) -> None:
     (folder / FILE).write_text(f"engine {engine_version()}\n", encoding="utf-8")
 
 
+def add_shim(build: Path) -> None:
+    """What is compiled for the shim, in its folders under ``build``. Raises StepFailed."""
+    from tools import shim
+
+    for product in shim.prepare(Path(sys.executable)):
+        place = build / product.relative_to(ROOT)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(product, place)
+
+
 class Wheel(bdist_wheel):
-    """Any Python 3 on this platform: the library does not know Python."""
+    """Any Python 3 on this platform: the libraries do not know Python, and the extension knows its limited API only."""
 
     def get_tag(self) -> tuple[str, str, str]:
         return "py3", "none", super().get_tag()[2]

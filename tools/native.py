@@ -74,13 +74,12 @@ def _library(library: Path, kind: str) -> Path:
 def linked(library: Path, title: str, files: Sequence[Path], kind: str, extra: Sequence[str], advice: str) -> Path:
     """A shared library of the ``.c`` among ``files``, made anew when one of these or the command has changed. ``kind``:
     of sanitizers; ``extra``: more for the command. Raises StepFailed."""
-    flags = [*FLAGS, *sanitizer_flags(kind), "-shared", f"-Wl,-soname,{library.name}", *extra]
-    if not kind: # the sanitizers' own functions come with the program
-        flags.append("-Wl,-z,defs")
+    complete = [] if kind else ["-Wl,-z,defs"]  # the sanitizers' own functions come with the program
+    flags = [*FLAGS, *sanitizer_flags(kind), "-shared", f"-Wl,-soname,{library.name}", *complete, *extra]
     state = hashlib.sha256("\0".join([compiler(), *flags]).encode())
     for path in files:
         state.update(path.name.encode() + b"\0" + path.read_bytes())
-    stamp = BUILD / "native" / f"{library.parent.name}-{library.name}.stamp"
+    stamp = BUILD / "native" / f"{'-'.join(library.relative_to(ROOT).parts)}.stamp"
     if library.exists() and stamp.exists() and stamp.read_text(encoding="utf-8") == state.hexdigest():
         return library
     for folder in (library.parent, stamp.parent):

@@ -7,10 +7,10 @@ import shutil
 import time
 from pathlib import Path
 
-from tools import driver, native, report, tiers, venv, wheel
+from tools import driver, native, report, shim, tiers, venv, wheel
 from tools.steps import BUILD, ROOT, StepFailed, relative, run, say, stream
 
-TYPED = ("tessera", "ptxparse", "softgpu", "tools", "build.py", "setup.py")
+TYPED = ("tessera", "ptxparse", "softgpu", "shim", "orchestrator", "tools", "build.py", "setup.py")
 BENCHMARKS = ROOT / "benchmarks"
 
 
@@ -24,6 +24,8 @@ def test(names: list[str], long: bool, jobs: int) -> None:
         native.prepare()
     if not names or driver.USERS & set(names):
         driver.build(venv.PYTHON)
+    if not names or shim.USERS & set(names):
+        shim.prepare(venv.PYTHON)
     if not names:
         wheel.build()
     times["install"] = time.monotonic() - started
@@ -69,10 +71,11 @@ def check() -> float:
 
 
 def build() -> None:
-    """The run-time of this source tree, and the wheel under ``build/wheel``."""
+    """The libraries of this source tree, and the wheel under ``build/wheel``."""
     venv.ensure()
     native.prepare()
     driver.build(venv.PYTHON)
+    shim.prepare(venv.PYTHON)
     say(f"-- {relative(wheel.build())} is ready: pip install it on any Linux on x86-64")
 
 
@@ -92,6 +95,8 @@ def bench(name: str | None, arguments: list[str], clients: bool) -> None:
         native.prepare()
     if driver.USERS & set(chosen):
         driver.build(venv.PYTHON)
+    if shim.USERS & set(chosen):
+        shim.prepare(venv.PYTHON)
     failed = []
     for stem in chosen:
         say(f"-- benchmark {stem}")
@@ -104,14 +109,15 @@ def bench(name: str | None, arguments: list[str], clients: bool) -> None:
 def clean() -> None:
     """Remove what build.py and its tools made; an adopted ``.venv`` stays."""
     caches = [ROOT / name for name in (".mypy_cache", ".ruff_cache", ".pytest_cache", ".hypothesis")]
-    made = [BUILD, ROOT / "softgpu" / "lib", *caches, *ROOT.glob("*.egg-info"), *compiled()]
+    libraries = [ROOT / "softgpu" / "lib", ROOT / "shim" / "lib", ROOT / "shim" / shim.EXTENSION.name]
+    made = [BUILD, *libraries, *caches, *ROOT.glob("*.egg-info"), *compiled()]
     if venv.read_stamp().made_here:
         made.append(venv.VENV)
     elif venv.VENV.exists():
         say("-- .venv was not made by build.py and stays")
     for path in made:
         if path.exists():
-            shutil.rmtree(path)
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
             say(f"-- removed {relative(path)}")
 
 

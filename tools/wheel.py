@@ -8,7 +8,7 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-from tools import driver, native
+from tools import driver, native, shim
 from tools.steps import BUILD, ROOT, StepFailed, relative, run, say
 from tools.venv import PYTHON
 
@@ -16,8 +16,9 @@ WHEELS = BUILD / "wheel"
 TAG = "py3-none-linux_x86_64"
 """Any Python 3, but one platform: the wheel holds a library."""
 
-COMPILED = tuple([f"softgpu/lib/{name}" for name in (
-    "engine-info", native.LIBRARY.name, driver.LIBRARY.name, driver.LINK.name)])
+COMPILED = (*[f"softgpu/lib/{name}" for name in (
+    "engine-info", native.LIBRARY.name, driver.LIBRARY.name, driver.LINK.name)],
+    *[path.relative_to(ROOT).as_posix() for path in shim.products()])
 """What setup.py adds."""
 
 
@@ -43,8 +44,8 @@ def sources() -> list[Path]:
     """What the wheel is made from."""
     made = [ROOT / name for name in contents() if name not in COMPILED]
     metadata = [ROOT / name for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE")]
-    builders = [ROOT / "tools" / name for name in ("native.py", "driver.py")]
-    return [*metadata, *builders, *made, *native.inputs(), *driver.inputs()]
+    builders = [ROOT / "tools" / name for name in ("native.py", "driver.py", "shim.py")]
+    return [*metadata, *builders, *made, *native.inputs(), *driver.inputs(), *shim.sources()]
 
 
 def current() -> Path | None:

@@ -11,7 +11,7 @@ import pytest
 
 import build
 from tests.material import ROOT
-from tools import driver, locks, native, report, steps, tasks, tiers, venv, wheel
+from tools import driver, locks, native, report, shim, steps, tasks, tiers, venv, wheel
 
 
 @pytest.mark.parametrize(
@@ -190,6 +190,7 @@ def task_steps(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setattr(venv, "ensure", lambda clients=False: done.append("install" + " clients" * clients))
     monkeypatch.setattr(native, "prepare", lambda: done.append("run-time"))
     monkeypatch.setattr(driver, "build", lambda *_: done.append("driver") or ROOT)
+    monkeypatch.setattr(shim, "prepare", lambda *_: done.append("extension") or [])
     monkeypatch.setattr(wheel, "build", lambda: done.append("wheel") or ROOT)
     monkeypatch.setattr(tasks, "check", lambda: done.append("check") or 1.0)
     monkeypatch.setattr(tasks, "stream", lambda *_: done.append("benchmark") or 0)
@@ -206,19 +207,20 @@ def test_only_what_uses_the_run_time_needs_a_c_compiler(monkeypatch: pytest.Monk
         (lambda: tasks.test(["ptxparse"], False, 1), ["install", "ptxparse"]),
         (lambda: tasks.test(["engine"], False, 1), ["install", "run-time", "engine"]),
         (lambda: tasks.test(["driver"], False, 1), ["install", "run-time", "driver", "driver"]),
+        (lambda: tasks.test(["shim"], False, 1), ["install", "run-time", "driver", "extension", "shim"]),
         (lambda: tasks.test(["clients"], False, 1), ["install clients", "run-time", "driver", "clients"]),
         (lambda: tasks.bench("parse", [], False), ["install", "benchmark"]),
         (lambda: tasks.bench("engine", [], False), ["install", "run-time", "benchmark"]),
         (lambda: tasks.bench("driver", [], False), ["install", "run-time", "driver", "benchmark"]),
         (lambda: tasks.bench("llm", [], False), ["install clients", "run-time", "driver", "benchmark"]),
-        (tasks.build, ["install", "run-time", "driver", "wheel"]),
+        (tasks.build, ["install", "run-time", "driver", "extension", "wheel"]),
     ):
         done.clear()
         run()
         assert done == expected
     done.clear()
     tasks.test([], False, 1)
-    assert done[:5] == ["install clients", "run-time", "driver", "wheel", "check"]
+    assert done[:6] == ["install clients", "run-time", "driver", "extension", "wheel", "check"]
 
 
 def test_the_version_is_written_at_every_build(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -235,11 +237,13 @@ def test_clean_leaves_an_adopted_environment(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(tasks, "BUILD", tmp_path / "build")
     monkeypatch.setattr(venv, "VENV", tmp_path / ".venv")
     monkeypatch.setattr(venv, "STAMP", tmp_path / ".venv" / "stamp.json")
-    made = ("build/log", ".mypy_cache", "tessera/__pycache__", "tessera_gpu.egg-info", "softgpu/lib")
+    made = ("build/log", ".mypy_cache", "tessera/__pycache__", "tessera_gpu.egg-info", "softgpu/lib", "shim/lib")
     for name in (*made, ".venv", "kept/inner"):
         (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "shim" / "_wire.abi3.so").touch()
     tasks.clean()
-    assert sorted(p.name for p in tmp_path.iterdir()) == [".venv", "kept", "softgpu", "tessera"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == [".venv", "kept", "shim", "softgpu", "tessera"]
+    assert not list((tmp_path / "shim").iterdir())
     assert not list((tmp_path / "tessera").iterdir()) and not list((tmp_path / "softgpu").iterdir())
     venv.write_stamp(venv.Stamp(made_here=True))
     tasks.clean()
