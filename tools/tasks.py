@@ -10,7 +10,7 @@ from pathlib import Path
 from tools import driver, native, report, tiers, venv, wheel
 from tools.steps import BUILD, ROOT, StepFailed, relative, run, say, stream
 
-TYPED = ("tessera", "ptxparse", "softgpu", "tools", "build.py", "setup.py")
+TYPED = ("tessera", "ptxparse", "softgpu", "orchestrator", "tools", "build.py", "setup.py")
 BENCHMARKS = ROOT / "benchmarks"
 
 

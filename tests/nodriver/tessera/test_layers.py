@@ -9,12 +9,13 @@ import pytest
 
 from tests.material import ROOT
 
-OURS = {"tessera", "ptxparse", "softgpu", "tests", "tools", "benchmarks", "build"}
+OURS = {"tessera", "ptxparse", "softgpu", "orchestrator", "tests", "tools", "benchmarks", "build"}
 MAY_IMPORT = {
     "tessera": {"tessera"},
     "tessera/cli": {"tessera", "ptxparse", "softgpu"},
     "ptxparse": {"tessera", "ptxparse"},
     "softgpu": {"tessera", "ptxparse", "softgpu"},
+    "orchestrator": {"tessera", "ptxparse", "orchestrator"},
     "tools": {"tools"},
 }
 
@@ -47,6 +48,6 @@ def test_layer_imports_only_what_it_may(layer: str) -> None:
 
 
 def test_nothing_but_the_entry_point_imports_the_command_line() -> None:
-    outside = [p for layer in ("tessera", "ptxparse", "softgpu") for p in files_of(layer)]
+    outside = [p for layer in ("tessera", "ptxparse", "softgpu", "orchestrator") for p in files_of(layer)]
     users = [p for p in outside if any(name.startswith("tessera.cli") for name in imported(p))]
     assert users == [ROOT / "tessera" / "__main__.py"]
