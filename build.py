@@ -24,7 +24,7 @@ def parser() -> argparse.ArgumentParser:
     )
     tasks = top.add_subparsers(dest="task", required=True, metavar="TASK")
     test = tasks.add_parser("test", help="check everything, or run single tiers")
-    test.add_argument("tiers", nargs="*", metavar="TIER", help="folder name under tests/nodriver")
+    test.add_argument("tiers", nargs="*", metavar="TIER", help="folder name in a room of tests: nodriver, softgpu, gpu")
     test.add_argument("--long", action="store_true", help="full counts; the whole suite also writes docs/measured")
     test.add_argument("-j", "--jobs", type=positive, metavar="N", help="test processes (default: 2, or the cores)")
     bench = tasks.add_parser("bench", help="run benchmarks")
