@@ -45,7 +45,7 @@ class Program:
     name: str
     process: subprocess.Popen[str]
 
-    def end(self, seconds: float) -> tuple[str, str]:
+    def end(self, seconds: float = SECONDS) -> tuple[str, str]:
         """Its output and errors; it is killed when it does not end in time."""
         with suppress(subprocess.TimeoutExpired):
             return self.process.communicate(timeout=max(seconds, 0))
@@ -54,9 +54,9 @@ class Program:
         return output, f"{errors}\nkilled: it did not end in time"
 
 
-def finish(*programs: Program, seconds: float = SECONDS, meanwhile: Callable[[], None] = lambda: None) -> list[Any]:
-    """What the programs report, each on the last line of its output as JSON; all must end well within a time. What is
-    done ``meanwhile`` must have a deadline of its own."""
+def outputs(*programs: Program, seconds: float = SECONDS, meanwhile: Callable[[], None] = lambda: None) -> list[str]:
+    """What the programs print; all must end well within a time. What is done ``meanwhile`` must have a deadline of its
+    own."""
     deadline = time.monotonic() + seconds
     trouble: list[str] = []
     try:
@@ -69,4 +69,9 @@ def finish(*programs: Program, seconds: float = SECONDS, meanwhile: Callable[[],
         if status := program.process.returncode:
             trouble.append(f"{program.name} ended with {status}\n{output[-2000:]}\n{errors[-6000:]}")
     assert not trouble, "\n".join(trouble)
-    return [json.loads(output.splitlines()[-1]) for output, _ in said]
+    return [output for output, _ in said]
+
+
+def finish(*programs: Program, seconds: float = SECONDS, meanwhile: Callable[[], None] = lambda: None) -> list[Any]:
+    """The same for programs that report JSON on the last line of their output: what they report."""
+    return [json.loads(output.splitlines()[-1]) for output in outputs(*programs, seconds=seconds, meanwhile=meanwhile)]
