@@ -1,4 +1,7 @@
-"""What programs of others are run with: made here, unless a kit has brought it along in ``made/``."""
+"""What programs of others are run with: made here, unless a kit has brought it along in ``made/``.
+
+``python -m tests.device.made FOLDER`` makes all of it for a kit, as far as there is what it is made with.
+"""
 
 from __future__ import annotations
 
@@ -35,3 +38,15 @@ def cudart_program(folder: Path) -> Path:
     libraries = f"-L{nvcc.parent.parent / 'lib'}"  # where the wheels have them, of which nvcc knows nothing
     subprocess.run([nvcc, *FLAGS, libraries, SOURCE, "-o", folder / CUDART], check=True, timeout=SECONDS)
     return folder / CUDART
+
+
+def main() -> None:
+    for make in (model, cudart_program):
+        try:
+            print(make(Path(sys.argv[1])))
+        except pytest.skip.Exception as reason:
+            print(reason)
+
+
+if __name__ == "__main__":
+    main()

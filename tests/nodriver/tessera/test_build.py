@@ -23,6 +23,8 @@ from tools import driver, locks, native, report, steps, tasks, tiers, venv, whee
         (["bench"], {"task": "bench", "name": None, "arguments": [], "clients": False}),
         (["bench", "--clients", "precision", "--quick", "x"], {"clients": True, "arguments": ["--quick", "x"]}),
         (["build"], {"task": "build"}),
+        (["gpu-kit"], {"task": "gpu-kit", "python": "3.11"}),
+        (["gpu-kit", "--python", "3.12"], {"python": "3.12"}),
         (["lock"], {"task": "lock"}),
         (["clean"], {"task": "clean"}),
     ],
