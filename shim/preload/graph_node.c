@@ -2,8 +2,10 @@
 
 #include <string.h>
 
+#include "copy.h"
 #include "launch.h"
 #include "memory_operations.h"
+#include "ring.h"
 
 void node_attributes(const struct wire_node *node, struct node_attributes *attributes) {
   *attributes = (struct node_attributes){0};
@@ -49,13 +51,15 @@ static void put_kernel(struct growing *to, const struct wire_node *named, const 
 }
 
 static void put_copy(struct growing *to, const struct wire_node *named, const CUDA_MEMCPY_NODE_PARAMS *from) {
-  struct wire_copy_body *body = put(to, named, WIRE_NODE_COPY, from->copyCtx, sizeof *body);
-  if (body) copy_from_3d(body, &from->copyParams);
+  struct wire_copy_body made, *body;
+  bool known = copy_from_3d(&from->copyParams, &made);
+  body = put(to, named, known ? WIRE_NODE_COPY : WIRE_NODE_OTHER, from->copyCtx, known ? sizeof *body : 0);
+  if (body && known) *body = made;
 }
 
 static void put_set(struct growing *to, const struct wire_node *named, const CUDA_MEMSET_NODE_PARAMS_v2 *from) {
   struct wire_set_body *body = put(to, named, WIRE_NODE_SET, from->ctx, sizeof *body);
-  if (body) set_from_params(body, from);
+  if (body) set_from_params(from, body);
 }
 
 static void put_host(struct growing *to, const struct wire_node *named, const CUDA_HOST_NODE_PARAMS_v2 *from) {
