@@ -1,1 +1,1 @@
-"""The preload library, which records what a program asks of its CUDA driver, and what reads its records."""
+"""The preloaded library (``preload/``, C), the format of its records (``wire.h``), and the relay that reads them."""

@@ -229,3 +229,20 @@ uint64_t ring_span(const void *bytes, uint64_t n, uint64_t most) {
   }
   return done;
 }
+
+void record_tally(const void *bytes, uint64_t n, struct tally *tally) {
+  struct wire_head head;
+  for (uint64_t done = 0; done < n; done += head.size) {
+    memcpy(&head, (const uint8_t *)bytes + done, sizeof head);
+    if (tally->records) {
+      int later = head.sequence > tally->last;
+      tally->missing += later ? head.sequence - tally->last - 1 : 0;
+      tally->disordered += !later;
+    }
+    tally->last = head.sequence;
+    tally->records += 1;
+    tally->epochs += head.kind == WIRE_EPOCH;
+    tally->kinds[head.kind] += 1;
+  }
+  tally->bytes += n;
+}

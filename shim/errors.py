@@ -9,6 +9,10 @@ class WireError(TesseraError):
     """Bytes that are no records, or no message, as ``wire.h`` has them: which, and what is wrong with it."""
 
 
+class ShimTrouble(TesseraError):
+    """Programs cannot be run under the shim here: why, and what to do."""
+
+
 class ShimMissing(TesseraError, ImportError):
     """What is compiled for the shim is not there."""
 

@@ -80,8 +80,6 @@ void ring_unmap(struct ring *ring) {
   free(ring);
 }
 
-uint32_t ring_process(const struct ring *ring) { return ring->head->process; }
-
 uint64_t ring_lost(const struct ring *ring) { return __atomic_load_n(&ring->head->lost, __ATOMIC_ACQUIRE); }
 
 uint64_t ring_position(const struct ring *ring) { return ring->tail; }

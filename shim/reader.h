@@ -12,8 +12,7 @@ struct ring;
 struct ring *ring_map(int descriptor, const char **wrong);
 void ring_unmap(struct ring *ring);
 
-/* Process, how often records were lost, and the rest of the first page, which the program may change at any time. */
-uint32_t ring_process(const struct ring *ring);
+/* How many records the program says were lost, and how many bytes were read. */
 uint64_t ring_lost(const struct ring *ring);
 uint64_t ring_position(const struct ring *ring);
 
@@ -33,6 +32,19 @@ const char *record_wrong(const void *bytes, uint64_t n);
 
 /* How many of `n` bytes are whole records without fault, at most `most`; 0 if the first one is none. */
 uint64_t ring_span(const void *bytes, uint64_t n, uint64_t most);
+
+/* Records that are there, counted; zeros before the first call. */
+struct tally {
+  uint64_t records, bytes;
+  uint64_t missing;    /* numbers between those of the records */
+  uint64_t epochs;
+  uint64_t disordered; /* records whose number is not above that of the one before */
+  uint64_t last;       /* the number of the last one */
+  uint64_t kinds[128]; /* records by enum wire_kind */
+};
+
+/* Adds records to a tally: `bytes` as ring_span has found them. */
+void record_tally(const void *bytes, uint64_t n, struct tally *tally);
 
 /* The processor's time-stamp counter. */
 uint64_t ticks(void);

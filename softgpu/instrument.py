@@ -93,15 +93,17 @@ class Delay(_Rule):
 class Instrument:
     """All settings. Without any the driver is as usual.
 
-    ``log``: where the lines go; each process appends its number to the name. ``calls``, ``accesses``: every call, and
-    what every launch has read and written, go there. ``left``: at the end of a process, what it has not given back goes
-    there, or to standard error. ``version``: of the driver, as 12040. ``reuse``: handles and device addresses of what
-    is no more are those of the next that is made. ``loader``: ``cuInit`` calls the loader.
+    ``log``: where the lines go; each process appends its number to the name. ``calls``, ``accesses``, ``work``: every
+    call, what every launch has read and written, and every piece of work that streams have done, go there. ``left``: at
+    the end of a process, what it has not given back goes there, or to standard error. ``version``: of the driver, as
+    12040. ``reuse``: handles and device addresses of what is no more are those of the next that is made. ``loader``:
+    ``cuInit`` calls the loader.
     """
 
     log: Path | None = None
     calls: bool = False
     accesses: bool = False
+    work: bool = False
     left: bool = False
     rules: Sequence[Fail | Delay] = ()
     version: int | None = None
@@ -110,9 +112,9 @@ class Instrument:
 
     def text(self) -> str:
         """The file. Raises InstrumentError."""
-        if (self.calls or self.accesses) and self.log is None:
-            raise InstrumentError("calls and accesses need a log")
-        lines = [name for name in ("calls", "accesses", "left", "reuse", "loader") if getattr(self, name)]
+        if (self.calls or self.accesses or self.work) and self.log is None:
+            raise InstrumentError("calls, accesses and work need a log")
+        lines = [name for name in ("calls", "accesses", "work", "left", "reuse", "loader") if getattr(self, name)]
         if self.log is not None:
             path = str(self.log.absolute())
             if path != path.strip() or len(path.splitlines()) != 1:

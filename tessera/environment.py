@@ -82,8 +82,36 @@ INSTRUMENT = EnvironmentVariable(
     "File that says what the software driver logs and what goes wrong in it: see [instrument.md](instrument.md).",
 )
 
+DISABLE = EnvironmentVariable(
+    "TESSERA_DISABLE",
+    "0",
+    "1: nothing is put under a program; the preload library, where it is there already, only passes calls on.",
+)
+
+DRIVER = EnvironmentVariable(
+    "TESSERA_DRIVER",
+    "set by `tessera run`",
+    "The driver that the preload library passes calls on to, an absolute path.",
+)
+
+SOCKET = EnvironmentVariable(
+    "TESSERA_SOCKET",
+    "set by `tessera run`",
+    "Socket where the preload library says hello, an absolute path; without it it only passes calls on.",
+)
+
+LOG = EnvironmentVariable(
+    "TESSERA_LOG",
+    "it is silent",
+    "File to which the preload library adds a line about each trouble it has, an absolute path.",
+)
+
 VARIABLES: tuple[EnvironmentVariable, ...] = (
     MATERIAL,
+    DISABLE,
+    DRIVER,
+    SOCKET,
+    LOG,
     CACHE,
     PYTHON,
     DEVICES,

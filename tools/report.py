@@ -20,7 +20,7 @@ SHARES: tuple[tuple[str, float, tuple[str, ...]], ...] = (
     ("ptxparse, interpreter, command line", 120.0, ("ptxparse", "softgpu", "soundness", "tessera")),
     ("engine", 120.0, ("engine",)),
     ("driver and clients", 180.0, ("driver", "clients")),
-    ("shim", 120.0, ("shim",)),
+    ("shim and traces", 120.0, ("shim",)),
 )
 """Parts of the suite: name, seconds on two cores, the tiers in it. A part past its share moves cases to ``--long``."""
 

@@ -8,7 +8,8 @@
 #include "watch.h"
 
 struct command command_begin(const struct command_kind *kind, const struct stream_place *place) {
-  return (struct command){.kind = kind, .context = place->context, .context_id = place->context_id, .references = 1};
+  return (struct command){.kind = kind, .context = place->context, .context_id = place->context_id,
+                          .stream = place->stream, .references = 1};
 }
 
 struct command *command_hold(struct command *command) {
@@ -20,12 +21,24 @@ void command_release(struct command *command) {
   if (!--command->references) command->kind->end(command);
 }
 
-void command_do(const struct command *command, CUcontext otherwise, unsigned long long otherwise_id) {
-  CUcontext context = command->context ? command->context : otherwise;
-  unsigned long long id = command->context ? command->context_id : otherwise_id;
+static _Thread_local struct execution execution; /* of the command that this thread does */
+
+struct execution command_execution(void) { return execution; }
+
+static void tell(const struct command *command, CUresult result) {
+  if (command->kind->work && instrument_wants_work())
+    instrument_work(command->kind->work, &execution, result, command->kind->show, command);
+}
+
+void command_do(const struct command *command, const struct stream_place *launched) {
+  CUcontext context = command->context || !launched ? command->context : launched->context;
+  unsigned long long id = command->context || !launched ? command->context_id : launched->context_id;
   CUresult result = context_result(context, id);
+  execution = (struct execution){launched ? launched->stream : command->stream, launched};
   if (result != CUDA_SUCCESS) {
-    if (command->kind->skip) command->kind->skip(command, result);
+    if (!command->kind->skip) return;
+    command->kind->skip(command, result);
+    tell(command, result);
     return;
   }
   clock_step(command->kind->type);
@@ -33,12 +46,13 @@ void command_do(const struct command *command, CUcontext otherwise, unsigned lon
   result = command->kind->run(command);
   clock_settle();
   if (result != CUDA_SUCCESS) context_fail(context, id, result);
+  tell(command, result);
   watch_now();
 }
 
 static void run(void *given) {
   struct command *command = given;
-  command_do(command, NULL, 0);
+  command_do(command, NULL);
   command_release(command);
 }
 

@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #include "api.h"
+#include "instrument_work.h"
 #include "stream.h"
 
 struct command;
@@ -17,6 +18,10 @@ struct command_kind {
   bool defers;  /* `run` may defer the operation that it is in */
   /* Do it. Anything but success fails the context. */
   CUresult (*run)(const struct command *command);
+  /* What the instrument says when it has been done, and what `show` says of the command. NULL: nothing, or it says so
+   * itself. */
+  const char *work;
+  void (*show)(const void *command, FILE *to);
   /* In a context whose work has failed: instead of `run`. NULL: nothing. */
   void (*skip)(const struct command *command, CUresult failed);
   void (*end)(struct command *command); /* frees it */
@@ -30,6 +35,7 @@ struct command {
   const struct command_kind *kind;
   CUcontext context;
   unsigned long long context_id;
+  CUstream stream; /* that a call put it into; a node of a graph is done where that is launched */
   _Atomic unsigned references;
 };
 
@@ -38,8 +44,12 @@ struct command command_begin(const struct command_kind *kind, const struct strea
 struct command *command_hold(struct command *command);
 void command_release(struct command *command);
 
-/* Do it now, or skip it when the work of its context has failed. For a command without a context it is `otherwise`. */
-void command_do(const struct command *command, CUcontext otherwise, unsigned long long otherwise_id);
+/* Do it now, or skip it when the work of its context has failed. `launched`: where the graph was launched that it is a
+ * node of, with the context for a command that has none; NULL: it is none. */
+void command_do(const struct command *command, const struct stream_place *launched);
+
+/* Where the command is done that the calling thread does. */
+struct execution command_execution(void);
 
 /* Append it to a queue, to be done after `count` operations too. With `made` the caller gets a reference. */
 CUresult command_queue(struct command *command, struct queue *queue, struct operation *const *after, size_t count,

@@ -52,21 +52,12 @@ struct memory memory_hold(uint64_t address, size_t bytes) {
 
 static void *pointer(uint64_t address) { return (void *)(uintptr_t)address; }
 
-/* They may overlap; what is there then is anybody's guess, unless it is one run. */
-static void move(struct rows target, struct rows source, struct extent extent) {
-  for (size_t z = 0; z < extent.depth; z++)
-    for (size_t y = 0; y < extent.height; y++)
-      memmove(pointer(target.start + z * target.slice + y * target.pitch),
-              pointer(source.start + z * source.slice + y * source.pitch), extent.row);
-}
-
 /* Rows that follow each other without gaps on both sides are one. */
-static struct extent joined(const struct copy *copy) {
-  struct extent extent = copy->extent;
-  if (extent.height == 1 || (copy->target.pitch == extent.row && copy->source.pitch == extent.row)) {
+static struct extent joined(struct rows target, struct rows source, struct extent extent) {
+  if (extent.height == 1 || (target.pitch == extent.row && source.pitch == extent.row)) {
     extent.row *= extent.height;
     extent.height = 1;
-    if (copy->target.slice == extent.row && copy->source.slice == extent.row) {
+    if (target.slice == extent.row && source.slice == extent.row) {
       extent.row *= extent.depth;
       extent.depth = 1;
     }
@@ -74,16 +65,31 @@ static struct extent joined(const struct copy *copy) {
   return extent;
 }
 
+/* They may overlap; what is there then is anybody's guess, unless it is one run. */
+static void move(struct rows target, struct rows source, struct extent given) {
+  struct extent extent = joined(target, source, given);
+  for (size_t z = 0; z < extent.depth; z++)
+    for (size_t y = 0; y < extent.height; y++)
+      memmove(pointer(target.start + z * target.slice + y * target.pitch),
+              pointer(source.start + z * source.slice + y * source.pitch), extent.row);
+}
+
 static bool is_empty(const struct copy *copy) {
   return !copy->extent.row || !copy->extent.height || !copy->extent.depth;
+}
+
+static size_t bytes_of(const struct copy *copy) { return copy->extent.row * copy->extent.height * copy->extent.depth; }
+
+/* Rows without gaps, where these bytes lie. */
+static struct rows packed(const void *at, struct extent extent) {
+  return (struct rows){(uint64_t)(uintptr_t)at, extent.row, extent.row * extent.height};
 }
 
 static CUresult run(const struct command *command) {
   const struct copy *copy = (const struct copy *)command;
   if (is_empty(copy)) return CUDA_SUCCESS;
-  move(copy->target, copy->source, joined(copy));
-  cost_copy(copy->target_memory.device, copy->source_memory.device,
-            copy->extent.row * copy->extent.height * copy->extent.depth);
+  move(copy->target, copy->staged ? packed(copy->staged, copy->extent) : copy->source, copy->extent);
+  cost_copy(copy->target_memory.device, copy->source_memory.device, bytes_of(copy));
   return CUDA_SUCCESS;
 }
 
@@ -95,7 +101,58 @@ static void end(struct command *command) {
   free(copy);
 }
 
-static const struct command_kind COPY = {.type = CU_GRAPH_NODE_TYPE_MEMCPY, .run = run, .end = end};
+/* Arrays have no addresses. */
+static void show_side(FILE *to, const char *name, const struct rows *rows, const struct memory *memory, CUarray array,
+                      const size_t at[3]) {
+  if (array) {
+    fprintf(to, ", \"%s\": {\"memory\": \"array\"", name);
+    show_address(to, "array", (uint64_t)(uintptr_t)array);
+    fprintf(to, ", \"at\": [%zu, %zu, %zu]}", at[0], at[1], at[2]);
+    return;
+  }
+  const char *kind = memory->managed ? "managed" : memory->known && !memory->host ? "device" : "host";
+  fprintf(to, ", \"%s\": {\"memory\": \"%s\"", name, kind);
+  show_address(to, "address", rows->start);
+  show_number(to, "pitch", rows->pitch);
+  show_number(to, "slice", rows->slice);
+  if (memory->device != OF_HOST) show_number(to, "device", (uint64_t)memory->device);
+  fputc('}', to);
+}
+
+/* Of what the host has got, row by row. */
+static void show_delivered(FILE *to, const struct copy *copy) {
+  struct rows target = packed(NULL, copy->extent);
+  struct extent extent = joined(target, copy->target, copy->extent);
+  if (extent.height == 1 && extent.depth == 1) {
+    show_digest(to, "sha256", pointer(copy->target.start), extent.row);
+    return;
+  }
+  void *room = malloc(bytes_of(copy));
+  if (!room) return;
+  move(packed(room, copy->extent), copy->target, copy->extent);
+  show_digest(to, "sha256", room, bytes_of(copy));
+  free(room);
+}
+
+static void show(const void *command, FILE *to) {
+  const struct copy *copy = command;
+  const CUDA_MEMCPY3D *params = &copy->params;
+  show_number(to, "row", copy->extent.row);
+  show_number(to, "rows", copy->extent.height);
+  show_number(to, "slices", copy->extent.depth);
+  show_number(to, "bytes", bytes_of(copy));
+  if (is_empty(copy)) return; /* wherever that was */
+  CUarray from = params->srcMemoryType == CU_MEMORYTYPE_ARRAY ? params->srcArray : NULL;
+  CUarray into = params->dstMemoryType == CU_MEMORYTYPE_ARRAY ? params->dstArray : NULL;
+  show_side(to, "source", &copy->source, &copy->source_memory, from,
+            (const size_t[]){params->srcXInBytes, params->srcY, params->srcZ});
+  show_side(to, "destination", &copy->target, &copy->target_memory, into,
+            (const size_t[]){params->dstXInBytes, params->dstY, params->dstZ});
+  if (!into && (!copy->target_memory.known || copy->target_memory.host)) show_delivered(to, copy);
+}
+
+static const struct command_kind COPY = {
+    .type = CU_GRAPH_NODE_TYPE_MEMCPY, .run = run, .work = "copy", .show = show, .end = end};
 
 void copy_params(const struct command *command, CUDA_MEMCPY3D *params) {
   *params = ((const struct copy *)command)->params;
@@ -183,23 +240,18 @@ static CUresult make(const CUDA_MEMCPY3D *params, const struct stream_place *pla
   return result;
 }
 
-CUresult copy_command(const CUDA_MEMCPY3D *params, CUcontext context, unsigned long long context_id,
-                      struct command **made) {
+CUresult copy_command(const CUDA_MEMCPY3D *params, const struct stream_place *place, struct command **made) {
   struct copy *copy;
-  CHECK(make(params, &(struct stream_place){.context = context, .context_id = context_id}, &copy));
+  CHECK(make(params, place, &copy));
   *made = &copy->command;
   return CUDA_SUCCESS;
 }
 
 /* Read the source now: what the program writes there later does not matter any more. */
 static bool stage(struct copy *copy) {
-  struct extent extent = copy->extent;
-  struct rows packed = {.pitch = extent.row, .slice = extent.row * extent.height};
-  copy->staged = malloc(packed.slice * extent.depth);
+  copy->staged = malloc(bytes_of(copy));
   if (!copy->staged) return false;
-  packed.start = (uint64_t)(uintptr_t)copy->staged;
-  move(packed, copy->source, joined(&(struct copy){.extent = extent, .target = packed, .source = copy->source}));
-  copy->source = packed;
+  move(packed(copy->staged, copy->extent), copy->source, copy->extent);
   return true;
 }
 

@@ -11,9 +11,8 @@
 
 /* For nodes of graphs: what a copy or fill with these parameters does in a context. Pageable memory of the host is read
  * and written when the command runs. */
-CUresult copy_command(const CUDA_MEMCPY3D *params, CUcontext context, unsigned long long context_id,
-                      struct command **made);
-CUresult fill_command(const CUDA_MEMSET_NODE_PARAMS_v2 *params, CUcontext context, unsigned long long context_id,
+CUresult copy_command(const CUDA_MEMCPY3D *params, const struct stream_place *place, struct command **made);
+CUresult fill_command(const CUDA_MEMSET_NODE_PARAMS_v2 *params, const struct stream_place *place,
                       struct command **made);
 
 /* The parameters of a command, whoever made it. */

@@ -47,12 +47,25 @@ static CUresult run(const struct command *command) {
   return CUDA_SUCCESS;
 }
 
+static void show(const void *command, FILE *to) {
+  const struct fill *fill = command;
+  const CUDA_MEMSET_NODE_PARAMS_v2 *params = &fill->params;
+  show_address(to, "address", params->dst);
+  show_number(to, "pitch", params->pitch);
+  show_number(to, "element", params->elementSize);
+  show_number(to, "value", params->value & 0xffffffffu >> (32 - 8 * params->elementSize));
+  show_number(to, "width", params->width);
+  show_number(to, "rows", params->height);
+  show_number(to, "bytes", is_empty(params) ? 0 : fill->row * params->height);
+}
+
 static void end(struct command *command) {
   mapping_release(((struct fill *)command)->memory.held);
   free(command);
 }
 
-static const struct command_kind FILL = {.type = CU_GRAPH_NODE_TYPE_MEMSET, .run = run, .end = end};
+static const struct command_kind FILL = {
+    .type = CU_GRAPH_NODE_TYPE_MEMSET, .run = run, .work = "memset", .show = show, .end = end};
 
 void fill_params(const struct command *command, CUDA_MEMSET_NODE_PARAMS_v2 *params) {
   *params = ((const struct fill *)command)->params;
@@ -80,10 +93,10 @@ static CUresult make(const CUDA_MEMSET_NODE_PARAMS_v2 *params, const struct stre
   return *made ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-CUresult fill_command(const CUDA_MEMSET_NODE_PARAMS_v2 *params, CUcontext context, unsigned long long context_id,
+CUresult fill_command(const CUDA_MEMSET_NODE_PARAMS_v2 *params, const struct stream_place *place,
                       struct command **made) {
   struct fill *fill;
-  CHECK(make(params, &(struct stream_place){.context = context, .context_id = context_id}, &fill));
+  CHECK(make(params, place, &fill));
   *made = &fill->command;
   return CUDA_SUCCESS;
 }

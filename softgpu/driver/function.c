@@ -115,7 +115,7 @@ CUresult function_here(CUfunction handle, struct function **function) {
   CHECK(ready());
   if (function_held(handle, function)) return CUDA_SUCCESS;
   if (!handle_is(KERNEL, handle, false)) return CUDA_ERROR_INVALID_HANDLE;
-  CHECK(module_place(&place));
+  CHECK(context_place(NULL, &place));
   return kernel_function((CUkernel)handle, &place, function);
 }
 

@@ -61,8 +61,7 @@ static void let_go(struct exec *exec) {
 struct step {
   struct exec *exec;   /* a reference */
   struct chain *chain; /* a reference; NULL: nothing */
-  CUcontext context;   /* of the stream: for commands that have none */
-  unsigned long long context_id;
+  struct stream_place place;
 };
 
 static void end_step(struct step *step) {
@@ -74,7 +73,7 @@ static void end_step(struct step *step) {
 static void do_step(void *given) {
   struct step *step = given;
   for (size_t n = 0; step->chain && n < step->chain->count; n++)
-    if (step->chain->commands[n]) command_do(step->chain->commands[n], step->context, step->context_id);
+    if (step->chain->commands[n]) command_do(step->chain->commands[n], &step->place);
   end_step(step);
 }
 
@@ -83,7 +82,7 @@ static CUresult queue_step(struct exec *exec, struct chain *chain, bool foreign,
   struct step *step = malloc(sizeof *step);
   if (!step) return CUDA_ERROR_OUT_OF_MEMORY;
   exec->references++;
-  *step = (struct step){exec, chain ? chain_hold(chain) : NULL, place->context, place->context_id};
+  *step = (struct step){exec, chain ? chain_hold(chain) : NULL, *place};
   if (queue_add(queue, &(struct work){do_step, step, foreign}, after, count, made)) return CUDA_SUCCESS;
   end_step(step);
   return CUDA_ERROR_OUT_OF_MEMORY;

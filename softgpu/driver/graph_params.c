@@ -11,31 +11,23 @@
 #include "launch.h"
 #include "memop.h"
 
-/* The place of a node: a context, without a stream; for NULL the current one. */
-static CUresult place_of(CUcontext context, struct stream_place *place) {
-  struct here here;
-  CHECK(context_here(context, &here));
-  *place = (struct stream_place){.context = here.context, .context_id = here.id, .device = here.device};
-  return CUDA_SUCCESS;
-}
-
 static CUresult copy_of(const CUDA_MEMCPY_NODE_PARAMS *params, struct command **made) {
   struct stream_place place;
   if (params->flags || params->reserved) return CUDA_ERROR_INVALID_VALUE;
-  CHECK(place_of(params->copyCtx, &place));
-  return copy_command(&params->copyParams, place.context, place.context_id, made);
+  CHECK(context_place(params->copyCtx, &place));
+  return copy_command(&params->copyParams, &place, made);
 }
 
 static CUresult fill_of(const CUDA_MEMSET_NODE_PARAMS_v2 *params, struct command **made) {
   struct stream_place place;
-  CHECK(place_of(params->ctx, &place));
-  return fill_command(params, place.context, place.context_id, made);
+  CHECK(context_place(params->ctx, &place));
+  return fill_command(params, &place, made);
 }
 
 static CUresult batch_of(const CUDA_BATCH_MEM_OP_NODE_PARAMS_v2 *params, struct command **made) {
   struct stream_place place;
-  CHECK(place_of(params->ctx, &place));
-  return memop_command(params, place.context, place.context_id, made);
+  CHECK(context_place(params->ctx, &place));
+  return memop_command(params, &place, made);
 }
 
 /* A function is in a context; a kernel is brought into the one that is named. */
@@ -47,7 +39,7 @@ CUresult params_launch(const CUDA_KERNEL_NODE_PARAMS_v3 *params, bool cooperativ
     place = (struct stream_place){.context = module->context, .context_id = module->context_id,
                                   .device = module->device};
   } else {
-    CHECK(place_of(params->func ? NULL : params->ctx, &place));
+    CHECK(context_place(params->func ? NULL : params->ctx, &place));
   }
   return launch_command(params, cooperative, &place, made);
 }

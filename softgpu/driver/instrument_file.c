@@ -100,8 +100,8 @@ static const char *set(const char *name, char **rest) {
     const char *name;
     bool *setting;
   } switches[] = {
-      {"calls", &settings.calls}, {"accesses", &settings.accesses}, {"left", &settings.left},
-      {"reuse", &settings.reuse}, {"loader", &settings.loader},
+      {"calls", &settings.calls}, {"accesses", &settings.accesses}, {"work", &settings.work},
+      {"left", &settings.left},   {"reuse", &settings.reuse},       {"loader", &settings.loader},
   };
   if (!strcmp(name, "log")) return set_log(rest);
   if (!strcmp(name, "version")) return set_version(rest);
@@ -138,8 +138,8 @@ static void read_file(void) {
     complain("%.300s:%u: %s", path, n, wrong);
     settings.good = false;
   }
-  if ((settings.calls || settings.accesses) && !settings.log) {
-    complain("%.300s: calls and accesses need a log", path);
+  if ((settings.calls || settings.accesses || settings.work) && !settings.log) {
+    complain("%.300s: calls, accesses and work need a log", path);
     settings.good = false;
   }
   free(line);

@@ -93,11 +93,12 @@ void line_end(struct line *line) {
   free(line->text);
 }
 
-static void log_address(FILE *to, uint64_t address) { fprintf(to, "\"0x%llx\"", (unsigned long long)address); }
+void line_address(FILE *to, uint64_t address) { fprintf(to, "\"0x%llx\"", (unsigned long long)address); }
 
-static void log_bytes(FILE *to, const unsigned char *bytes, unsigned size) {
+void line_bytes(FILE *to, const void *given, size_t size) {
+  const unsigned char *bytes = given;
   fputc('"', to);
-  for (unsigned n = 0; n < size; n++) fprintf(to, "%02x", bytes[n]);
+  for (size_t n = 0; n < size; n++) fprintf(to, "%02x", bytes[n]);
   fputc('"', to);
 }
 
@@ -118,8 +119,8 @@ static void log_value(FILE *to, const struct value *value) {
       else
         fputs("null", to);
       break;
-    case BYTES: log_bytes(to, value->address, value->size); break;
-    default: log_address(to, (uint64_t)(uintptr_t)value->address);
+    case BYTES: line_bytes(to, value->address, value->size); break;
+    default: line_address(to, (uint64_t)(uintptr_t)value->address);
   }
 }
 
@@ -166,9 +167,9 @@ static void log_ranges(FILE *to, const char *name, const struct sg_ranges *range
   fprintf(to, ", \"%s\": [", name);
   for (uint64_t n = 0; n < ranges->count; n++) {
     fputs(n ? ", [" : "[", to);
-    log_address(to, ranges->items[n].start);
+    line_address(to, ranges->items[n].start);
     fputs(", ", to);
-    log_address(to, ranges->items[n].end);
+    line_address(to, ranges->items[n].end);
     fputc(']', to);
   }
   fputc(']', to);

@@ -21,7 +21,7 @@ struct rule {
 /* Constant once the file has been read. */
 struct instrument {
   const char *log; /* NULL: none */
-  bool calls, accesses, left, reuse, loader, good;
+  bool calls, accesses, work, left, reuse, loader, good;
   int version;
   struct rule *rules; /* as in the file */
 };
@@ -35,7 +35,6 @@ unsigned instrument_thread(void);
 /* Whether the calling thread is in the loader, called by cuInit. */
 bool instrument_loading(void);
 
-
 /* A line of the log: a text that `line_begin` opens and `line_end` writes at once. NULL: no memory. */
 struct line {
   FILE *file;
@@ -45,6 +44,8 @@ struct line {
 FILE *line_begin(struct line *line);
 void line_end(struct line *line);
 void line_text(FILE *file, const char *text, size_t most); /* as JSON, of a long one the first `most` bytes */
+void line_address(FILE *file, uint64_t address);
+void line_bytes(FILE *file, const void *bytes, size_t size); /* in hexadecimal */
 
 void log_call(const struct looked_at *call, const struct value *values, CUresult result, uint64_t end);
 

@@ -12,11 +12,12 @@
 #include "driver.h"
 #include "function.h"
 #include "instrument.h"
+#include "instrument_settings.h"
 #include "occupancy.h"
 #include "strict.h"
 #include "view.h"
 
-enum { MOST_THREADS = 1024, MOST_GLOBALS = 64 };
+enum { MOST_THREADS = 1024, MOST_GLOBALS = 64, MOST_SHOWN = 4096 };
 
 static const unsigned LARGEST_GRID[3] = {2147483647, 65535, 65535};
 static const unsigned LARGEST_BLOCK[3] = {1024, 1024, 64};
@@ -131,7 +132,31 @@ static CUresult run(const struct command *command) {
   return result;
 }
 
-static const struct command_kind LAUNCH = {.type = CU_GRAPH_NODE_TYPE_KERNEL, .run = run, .end = end};
+static void show_extent(FILE *to, const char *name, const uint32_t extent[3]) {
+  fprintf(to, ", \"%s\": [%u, %u, %u]", name, extent[0], extent[1], extent[2]);
+}
+
+static void show(const void *command, FILE *to) {
+  const struct launch *launch = command;
+  const struct description_kernel *described = launch->function->kernel->described;
+  fputs(", \"kernel\": ", to);
+  line_text(to, described->name, SIZE_MAX);
+  show_number(to, "device", (uint64_t)launch->module->device);
+  show_extent(to, "grid", launch->grid);
+  show_extent(to, "block", launch->block);
+  show_number(to, "shared", launch->dynamic_shared);
+  fprintf(to, ", \"cooperative\": %s", launch->cooperative ? "true" : "false");
+  show_number(to, "parameter_bytes", described->parameter_bytes);
+  if (described->parameter_bytes > MOST_SHOWN) {
+    show_digest(to, "parameters_sha256", launch->parameters, described->parameter_bytes);
+  } else {
+    fputs(", \"parameters\": ", to);
+    line_bytes(to, launch->parameters, described->parameter_bytes);
+  }
+}
+
+static const struct command_kind LAUNCH = {
+    .type = CU_GRAPH_NODE_TYPE_KERNEL, .run = run, .work = "kernel", .show = show, .end = end};
 
 /* Arguments: one by one, or all in a buffer. */
 
@@ -219,6 +244,7 @@ CUresult launch_command(const CUDA_KERNEL_NODE_PARAMS_v3 *params, bool cooperati
                             .handle = handle, .variant = variant, .grid = {grid[0], grid[1], grid[2]},
                             .block = {block[0], block[1], block[2]}, .dynamic_shared = params->sharedMemBytes,
                             .cooperative = cooperative, .arguments = (void **)(void *)(launch->parameters + bytes)};
+  memset(launch->parameters, 0, bytes); /* what lies between parameters */
   module_hold(launch->module);
   CUresult result = check_resources(launch);
   if (result == CUDA_SUCCESS)

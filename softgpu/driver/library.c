@@ -247,7 +247,7 @@ EXPORTED CUresult cuLibraryGetModule(CUmodule *handle, CUlibrary library_handle)
   HELD_MODULE module = NULL;
   CHECK(library_of(library_handle, &library));
   if (!handle) return CUDA_ERROR_INVALID_VALUE;
-  CHECK(module_place(&place));
+  CHECK(context_place(NULL, &place));
   CHECK(module_in(library, &place, &module));
   *handle = (CUmodule)module;
   return CUDA_SUCCESS;
@@ -259,7 +259,7 @@ EXPORTED CUresult cuLibraryGetGlobal(CUdeviceptr *address, size_t *bytes, CUlibr
   HELD_MODULE module = NULL;
   CHECK(library_of(handle, &library));
   if (!name) return CUDA_ERROR_INVALID_VALUE;
-  CHECK(module_place(&place));
+  CHECK(context_place(NULL, &place));
   CHECK(module_in(library, &place, &module));
   return module_variable(module, name, address, bytes);
 }
@@ -312,7 +312,7 @@ EXPORTED CUresult cuKernelGetFunction(CUfunction *handle, CUkernel kernel) {
   HELD_FUNCTION function = NULL;
   CHECK(ready());
   if (!handle) return CUDA_ERROR_INVALID_VALUE;
-  CHECK(module_place(&place));
+  CHECK(context_place(NULL, &place));
   CHECK(kernel_function(kernel, &place, &function));
   *handle = (CUfunction)function;
   return CUDA_SUCCESS;

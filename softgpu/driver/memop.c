@@ -37,6 +37,7 @@ struct turn {
   struct batch *batch;
   unsigned next;
   struct operation *operation;
+  struct execution execution;
 };
 
 static bool is_wide(const struct step *step) {
@@ -69,9 +70,28 @@ static bool do_step(const struct step *step) {
   return true;
 }
 
+static void show(const void *given, FILE *to) {
+  static const char *const CONDITIONS[] = {[CU_STREAM_WAIT_VALUE_GEQ] = "geq", [CU_STREAM_WAIT_VALUE_EQ] = "eq",
+                                           [CU_STREAM_WAIT_VALUE_AND] = "and", [CU_STREAM_WAIT_VALUE_NOR] = "nor"};
+  const struct step *step = given;
+  bool waits = step->operation == CU_STREAM_MEM_OP_WAIT_VALUE_32 || step->operation == CU_STREAM_MEM_OP_WAIT_VALUE_64;
+  if (!step->address) { /* neither waits nor writes */
+    bool barrier = step->operation == CU_STREAM_MEM_OP_BARRIER;
+    fprintf(to, ", \"operation\": \"%s\"", barrier ? "barrier" : "flush");
+    return;
+  }
+  fprintf(to, ", \"operation\": \"%s\"", waits ? "wait" : "write");
+  show_number(to, "bits", is_wide(step) ? 64 : 32);
+  show_address(to, "address", step->address);
+  show_number(to, "value", is_wide(step) ? step->value : (uint32_t)step->value);
+  if (waits) fprintf(to, ", \"condition\": \"%s\"", CONDITIONS[step->flags & CONDITION]);
+}
+
 /* As far as it goes. */
-static bool go_on(const struct batch *batch, unsigned *next) {
-  while (*next < batch->count && do_step(&batch->steps[*next])) ++*next;
+static bool go_on(const struct batch *batch, unsigned *next, const struct execution *execution) {
+  bool told = instrument_wants_work();
+  for (; *next < batch->count && do_step(&batch->steps[*next]); ++*next)
+    if (told) instrument_work("memory operation", execution, CUDA_SUCCESS, show, &batch->steps[*next]);
   return *next == batch->count;
 }
 
@@ -85,19 +105,22 @@ static void finish(struct turn *turn) {
 static bool look(struct watch *watch) {
   struct turn *turn = (struct turn *)watch;
   const struct command *command = &turn->batch->command;
-  bool over = context_result(command->context, command->context_id) != CUDA_SUCCESS || go_on(turn->batch, &turn->next);
+  bool over = context_result(command->context, command->context_id) != CUDA_SUCCESS ||
+              go_on(turn->batch, &turn->next, &turn->execution);
   if (over) finish(turn);
   return over;
 }
 
 static CUresult run(const struct command *command) {
   struct batch *batch = (struct batch *)command;
+  struct execution execution = command_execution();
   unsigned next = 0;
-  if (go_on(batch, &next)) return CUDA_SUCCESS;
+  if (go_on(batch, &next, &execution)) return CUDA_SUCCESS;
   struct turn *turn = malloc(sizeof *turn);
   if (!turn) return CUDA_ERROR_OUT_OF_MEMORY;
   command_hold(&batch->command);
-  *turn = (struct turn){.watch.look = look, .batch = batch, .next = next, .operation = operation_defer()};
+  *turn = (struct turn){.watch.look = look, .batch = batch, .next = next, .operation = operation_defer(),
+                        .execution = execution};
   if (watch_add(&turn->watch)) return CUDA_SUCCESS;
   context_fail(command->context, command->context_id, CUDA_ERROR_OUT_OF_MEMORY);
   finish(turn);
@@ -150,13 +173,13 @@ static CUresult make_step(const CUstreamBatchMemOpParams *params, struct step *s
   return memory.whole && !memory.managed ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-CUresult memop_command(const CUDA_BATCH_MEM_OP_NODE_PARAMS_v2 *params, CUcontext context, unsigned long long context_id,
+CUresult memop_command(const CUDA_BATCH_MEM_OP_NODE_PARAMS_v2 *params, const struct stream_place *place,
                        struct command **made) {
   if (!params || !params->count || params->count >= MOST || !params->paramArray || params->flags)
     return CUDA_ERROR_INVALID_VALUE;
   struct batch *batch = calloc(1, sizeof *batch + params->count * sizeof *batch->steps);
   if (!batch) return CUDA_ERROR_OUT_OF_MEMORY;
-  batch->command = command_begin(&BATCH, &(struct stream_place){.context = context, .context_id = context_id});
+  batch->command = command_begin(&BATCH, place);
   batch->params = malloc(params->count * sizeof *batch->params);
   CUresult result = batch->params ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
   while (batch->count < params->count && result == CUDA_SUCCESS) {
@@ -177,8 +200,8 @@ static CUresult submit_batch(CUstream stream, bool own, unsigned count, CUstream
   struct command *command;
   CUresult result;
   CHECK(stream_place(stream, own, &place));
-  CHECK(memop_command(&(CUDA_BATCH_MEM_OP_NODE_PARAMS_v2){.count = count, .paramArray = params, .flags = flags},
-                      place.context, place.context_id, &command));
+  CHECK(memop_command(&(CUDA_BATCH_MEM_OP_NODE_PARAMS_v2){.count = count, .paramArray = params, .flags = flags}, &place,
+                      &command));
   return submit_now(&place, command, &result) ? result : submit(&place, false, command);
 }
 

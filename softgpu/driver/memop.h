@@ -6,8 +6,8 @@
 #include "command.h"
 
 /* For nodes of graphs: a batch as a command, and its parameters; their array lives as long as the command. Of the
- * parameters that make it the context is not used. */
-CUresult memop_command(const CUDA_BATCH_MEM_OP_NODE_PARAMS_v2 *params, CUcontext context, unsigned long long context_id,
+ * parameters that make it the context is not used: the place has it. */
+CUresult memop_command(const CUDA_BATCH_MEM_OP_NODE_PARAMS_v2 *params, const struct stream_place *place,
                        struct command **made);
 void memop_params(const struct command *command, CUDA_BATCH_MEM_OP_NODE_PARAMS_v2 *params);
 

@@ -109,8 +109,6 @@ struct function *module_function(struct module *module, const char *name) {
 
 /* Loads. */
 
-CUresult module_place(struct stream_place *place) { return stream_place(CU_STREAM_LEGACY, false, place); }
-
 static CUresult load(CUmodule *handle, const struct stream_place *place, char *ptx, size_t bytes, struct jit *jit) {
   struct code *code;
   struct module *module;
@@ -127,7 +125,7 @@ EXPORTED CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsign
   struct jit jit;
   char *ptx;
   size_t bytes;
-  CHECK(module_place(&place));
+  CHECK(context_place(NULL, &place));
   if (!module || !image) return CUDA_ERROR_INVALID_VALUE;
   CHECK(jit_read(count, options, values, &jit));
   double start = milliseconds_now();
@@ -150,7 +148,7 @@ EXPORTED CUresult cuModuleLoad(CUmodule *module, const char *path) {
   struct jit jit;
   char *ptx;
   size_t bytes;
-  CHECK(module_place(&place));
+  CHECK(context_place(NULL, &place));
   if (!module || !path) return CUDA_ERROR_INVALID_VALUE;
   CHECK(jit_read(0, NULL, NULL, &jit));
   CHECK(image_file(path, place.device, &ptx, &bytes));

@@ -35,9 +35,6 @@ struct module {
   struct function *functions;
 };
 
-/* Where calls that name no stream load modules: the current context. */
-CUresult module_place(struct stream_place *place);
-
 /* A module of some code and of a library, or of none (NULL), of both of which it takes references. */
 CUresult module_make(const struct stream_place *place, struct code *code, struct library *library,
                      struct module **module);

@@ -71,21 +71,30 @@ CUresult stream_find(CUstream handle, bool own, struct stream_place *place) {
   if (handle && handle != CU_STREAM_LEGACY && handle != CU_STREAM_PER_THREAD) {
     if (!handle_is(STREAM, handle, false)) return CUDA_ERROR_INVALID_HANDLE;
     const struct stream *stream = (struct stream *)handle;
-    *place = (struct stream_place){.queue = stream->queue, .context = stream->context, .context_id = stream->context_id,
-                                   .device = stream->device, .blocking = !(stream->flags & CU_STREAM_NON_BLOCKING)};
+    *place = (struct stream_place){.queue = stream->queue, .stream = handle, .context = stream->context,
+                                   .context_id = stream->context_id, .device = stream->device,
+                                   .blocking = !(stream->flags & CU_STREAM_NON_BLOCKING)};
     strict_pass(place->context);
     return context_result(place->context, place->context_id);
   }
   CHECK(current(&here));
   bool legacy = handle == CU_STREAM_LEGACY || (!handle && !own);
-  *place = (struct stream_place){.queue = here.legacy, .context = here.context, .context_id = here.id,
-                                 .device = here.device, .legacy = legacy, .blocking = !legacy};
+  *place = (struct stream_place){.queue = here.legacy, .stream = legacy ? CU_STREAM_LEGACY : CU_STREAM_PER_THREAD,
+                                 .context = here.context, .context_id = here.id, .device = here.device,
+                                 .legacy = legacy, .blocking = !legacy};
   return legacy ? CUDA_SUCCESS : own_queue(&here, &place->queue);
 }
 
 CUresult stream_place(CUstream handle, bool own, struct stream_place *place) {
   CHECK(stream_find(handle, own, place));
   return place->legacy ? capture_permits_legacy(place->context, false) : CUDA_SUCCESS;
+}
+
+CUresult context_place(CUcontext context, struct stream_place *place) {
+  struct here here;
+  CHECK(context_here(context, &here));
+  *place = (struct stream_place){.context = here.context, .context_id = here.id, .device = here.device};
+  return CUDA_SUCCESS;
 }
 
 static int nearest_priority(int priority) {
@@ -311,10 +320,18 @@ static CUresult call_back(const struct command *command) {
   return CUDA_SUCCESS;
 }
 
+static void show_call(const void *command, FILE *to) {
+  const struct call *call = command;
+  show_address(to, "function", (uint64_t)(uintptr_t)(call->function ? (void *)call->function : (void *)call->callback));
+  show_address(to, "data", (uint64_t)(uintptr_t)call->given);
+}
+
 static const struct command_kind HOST_FUNCTION = {
-    .type = CU_GRAPH_NODE_TYPE_HOST, .foreign = true, .run = call_function, .end = end_call};
+    .type = CU_GRAPH_NODE_TYPE_HOST, .foreign = true, .run = call_function, .work = "host function", .show = show_call,
+    .end = end_call};
 static const struct command_kind HOST_CALLBACK = {
-    .type = CU_GRAPH_NODE_TYPE_HOST, .foreign = true, .run = call_back, .skip = call_back_after, .end = end_call};
+    .type = CU_GRAPH_NODE_TYPE_HOST, .foreign = true, .run = call_back, .work = "host function", .show = show_call,
+    .skip = call_back_after, .end = end_call};
 
 static CUresult add_call(CUstream handle, bool own, struct call wanted) {
   struct stream_place place;

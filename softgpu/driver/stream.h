@@ -10,6 +10,7 @@
 /* Where work of a stream goes. */
 struct stream_place {
   struct queue *queue;
+  CUstream stream; /* its handle; a default stream has the one that says whose it is */
   CUcontext context;
   unsigned long long context_id;
   CUdevice device;
@@ -22,6 +23,9 @@ struct stream_place {
 CUresult stream_place(CUstream stream, bool own, struct stream_place *place);
 /* The same for calls that put nothing into it: also for a default stream that captures keep from being used. */
 CUresult stream_find(CUstream stream, bool own, struct stream_place *place);
+/* The place of what is made in a context, and of nodes of graphs: it has no stream, so that captures do not matter. For
+ * NULL the current context. */
+CUresult context_place(CUcontext context, struct stream_place *place);
 
 /* Commands for nodes of graphs, and what they were made of. */
 struct command;

@@ -16,11 +16,10 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from softgpu.engine.errors import EngineError
 from softgpu.engine.options import Options
-from softgpu.engine.private import cache_folder, private_folder
 from softgpu.engine.target import Target, host_target
 from softgpu.engine.version import abi_version, engine_version
+from tessera.private import UnsafeFolder, cache_folder, private_folder
 
 LOG = logging.getLogger(__name__)
 
@@ -95,7 +94,7 @@ class ObjectCache:
         try:
             private_folder(self.directory)
             data = path.read_bytes()
-        except (OSError, EngineError):
+        except (OSError, UnsafeFolder):
             return None
         if unsealed(data) is None:
             LOG.warning("%s is damaged and is made again", path)
@@ -123,7 +122,7 @@ class ObjectCache:
         data = sealed(content)
         try:
             path = self._write(private_folder(self.directory), key + kind, data)
-        except (OSError, EngineError) as error:
+        except (OSError, UnsafeFolder) as error:
             LOG.warning("the cache of compiled kernels cannot be used: %s", error)
             return self._put_aside(key + kind, data)
         self._until_recount -= 1

@@ -14,10 +14,14 @@ from functools import cache
 from pathlib import Path
 
 FILE = Path(__file__).with_name("functions.tsv")
-COLUMNS = ("symbol", "name", "since", "stream", "header", "status", "parameters")
+COLUMNS = ("symbol", "name", "since", "stream", "header", "status", "kind", "parameters")
 DONE, REFUSED = "done", "refused"
 STATUSES = (DONE, REFUSED)
 """Implemented; or answered with CUDA_ERROR_NOT_SUPPORTED, and a line in the log the first time."""
+PASS, TRACK, NOTE = "pass", "track", "note"
+KINDS = (PASS, TRACK, NOTE)
+"""What the preloaded library does with a call: lets it pass, as it changes neither memory nor order; has a function of
+its own for it; or notes its name before it passes, as it may change what a reader of the record has to know."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +30,8 @@ class Function:
 
     ``name``: what programs ask ``cuGetProcAddress`` for, without version. ``since``: the CUDA version (12030 for 12.3)
     whose typedef describes this form. ``stream``: ``ptsz`` or ``ptds`` for the twin in which stream 0 is the calling
-    thread's own stream, else empty. ``parameters``: as in the header.
+    thread's own stream, else empty. ``status``: of the software driver. ``kind``: for the preloaded library.
+    ``parameters``: as in the header.
     """
 
     symbol: str
@@ -35,6 +40,7 @@ class Function:
     stream: str
     header: str
     status: str
+    kind: str
     parameters: str
 
 

@@ -1,4 +1,5 @@
-"""Writes ``functions.tsv`` anew from the headers of a CUDA toolkit; statuses stay.
+"""Writes ``functions.tsv`` anew from the headers of a CUDA toolkit; statuses and kinds stay. A function that
+is new is refused by the software driver and noted by the preloaded library.
 
     .venv/bin/python -m tessera.driver_api.headers FOLDER_WITH_cuda.h
 
@@ -15,7 +16,7 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
-from tessera.driver_api import COLUMNS, FILE, REFUSED, functions
+from tessera.driver_api import COLUMNS, FILE, NOTE, REFUSED, functions
 
 HEADERS = ("cuda", "cudaGL", "cudaEGL", "cudaVDPAU", "cudaProfiler")
 NOT_ON_LINUX = frozenset({"cuWGLGetDevice"})
@@ -47,10 +48,11 @@ def rows(include: Path) -> list[Row]:
 
 def main() -> int:
     """Write the list."""
-    kept = {function.symbol: function.status for function in functions()}
+    kept = {function.symbol: (function.status, function.kind) for function in functions()}
     lines = ["\t".join(COLUMNS)]
     for symbol, name, since, stream, header, parameters in rows(Path(sys.argv[1])):
-        lines.append("\t".join([symbol, name, str(since), stream, header, kept.get(symbol, REFUSED), parameters]))
+        choices = kept.get(symbol, (REFUSED, NOTE))
+        lines.append("\t".join([symbol, name, str(since), stream, header, *choices, parameters]))
     FILE.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return 0
 

@@ -1,4 +1,4 @@
-/* Folders and files, by the rules of softgpu/engine/private.py and service/paths.py. */
+/* Folders and files, by the rules of tessera/private.py and softgpu/engine/service/paths.py. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>

@@ -12,7 +12,6 @@ from typing import Any
 
 from softgpu.engine.errors import CompileError, EngineError, ServiceError
 from softgpu.engine.options import Options
-from softgpu.engine.private import cache_folder
 from softgpu.engine.service.paths import socket_path
 from softgpu.engine.service.protocol import (
     FleetRequest,
@@ -28,6 +27,7 @@ from softgpu.engine.service.protocol import (
 )
 from softgpu.engine.service.start import START_SECONDS, start
 from softgpu.engine.version import engine_version
+from tessera.private import cache_folder
 
 COMPILE_SECONDS = 120.0
 PARTING_SECONDS = 1.0  # for which a process that is about to be gone may still take connections

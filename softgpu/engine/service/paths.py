@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from softgpu.engine.errors import ServiceError
-from softgpu.engine.private import runtime_folder
+from tessera.private import runtime_folder
 
 LONGEST = 107  # bytes of a Unix socket's path
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import subprocess
 from pathlib import Path
@@ -196,6 +197,31 @@ assert cuda.cuCtxSynchronize() == 700
     assert failed["outcome"] == 1 and failed["written"] == []
 
 
+def expected_work(line: str) -> dict[str, Any]:
+    """As ``c/work.c`` prints it, with the digests that the log has instead of bytes."""
+    record: dict[str, Any] = json.loads(line)
+    for name, digest, most in [("delivered", "sha256", 0), ("parameters", "parameters_sha256", 4096)]:
+        given = bytes.fromhex(record.get(name, ""))
+        if len(given) > most:
+            record[digest] = hashlib.sha256(given).hexdigest()
+            del record[name]
+    return record
+
+
+@pytest.mark.parametrize("kind", ["", *native.SANITIZERS], ids=lambda kind: kind or "plain")
+def test_work_by_every_route(kind: str, tmp_path: Path) -> None:
+    instrument = Instrument(log=tmp_path / "log", work=True)
+    with instrument.variables() as variables:
+        done = run_program(build_program("work", kind, tmp_path), variables)
+    assert done.returncode == 0, done.stderr
+    found = records(instrument)[1:]
+    ends = [record.pop("end_ns") for record in found]
+    assert ends == sorted(ends)
+    expected = [expected_work(line) for line in done.stdout.splitlines()]
+    assert {record["work"] for record in expected} == set(SCHEMA["$defs"]["work"]["properties"]["work"]["enum"])
+    assert found == expected
+
+
 LOOK_UP = """
 def look(name, version=13000, flags=0):
     found, status = c_void_p(), c_int()
@@ -328,7 +354,7 @@ def test_a_library_that_the_loader_call_comes_back_to(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["contexts", "streams"])
 def test_threads(name: str, kind: str, tmp_path: Path) -> None:
     """Programs whose threads call side by side, with all that does not make calls fail."""
-    instrument = Instrument(tmp_path / "log", calls=True, left=True, reuse=True, loader=True,
+    instrument = Instrument(tmp_path / "log", calls=True, work=True, left=True, reuse=True, loader=True,
                             rules=[Fail("cuMemAlloc", 10 ** 9), Delay("cuEventRecord", 2, thread=2)])
     with instrument.variables() as variables:
         done = run_program(build_program(name, kind, tmp_path), variables)
@@ -336,6 +362,7 @@ def test_threads(name: str, kind: str, tmp_path: Path) -> None:
     assert done.stderr == ""
     logged = instrument.records()
     assert len(logged) > 1000 and len({record["thread"] for record in logged if "call" in record}) > 3
+    assert name != "streams" or any("work" in record for record in logged)
     assert logged[-1]["left"]["streams"] == 0
 
 
@@ -364,8 +391,8 @@ def test_lines_that_cannot_be(tmp_path: Path, line: str, message: str) -> None:
 
 
 def test_files_that_cannot_be(tmp_path: Path) -> None:
-    done = with_file(tmp_path, "calls\n", "show(cuda.cuInit(0))")
-    assert done.shown == NO_DEVICE and "calls and accesses need a log" in done.errors
+    done = with_file(tmp_path, "work\n", "show(cuda.cuInit(0))")
+    assert done.shown == NO_DEVICE and "calls, accesses and work need a log" in done.errors
     done = run("show(cuda.cuInit(0))", SOFTGPU_INSTRUMENT=str(tmp_path / "none"))
     assert done.shown == NO_DEVICE and "none cannot be read: No such file or directory" in done.errors
     done = with_file(tmp_path, f"calls\nlog {tmp_path}/no/log\n", "show([cuda.cuInit(0), cuda.cuInit(0)])")
@@ -377,7 +404,7 @@ def test_files_that_cannot_be(tmp_path: Path) -> None:
     (Instrument(rules=[Fail("cuMemAlloc", 0)]), "cuMemAlloc: calls and threads are numbered from 1"),
     (Instrument(rules=[Delay("*", thread=0)]), "calls and threads are numbered from 1"),
     (Instrument(rules=[Delay("*", seconds=1e-9)]), "a delay is between a microsecond and an hour"),
-    (Instrument(calls=True), "calls and accesses need a log"),
+    (Instrument(work=True), "calls, accesses and work need a log"),
     (Instrument(log=Path("/a\nb")), "a log's name has no blanks around it and is one line"),
     (Instrument(version=999), "999: a version is a number like 12040"),
 ])
@@ -389,7 +416,7 @@ def test_what_python_refuses(instrument: Instrument, message: str, tmp_path: Pat
 def test_all_that_python_writes_is_read(tmp_path: Path) -> None:
     rules = [Fail("cuMemAlloc", 7, True, 3, "CUDA_ERROR_UNKNOWN"), Fail("*", result=1, call=10 ** 15),
              Delay("cuInit", seconds=3600, call=9), Delay("cuMemcpyHtoD_v2_ptds", seconds=1e-6, onwards=True)]
-    instrument = Instrument(tmp_path / "log", True, True, True, rules, 12040, True, True)
+    instrument = Instrument(tmp_path / "log", True, True, True, True, rules, 12040, True, True)
     assert under(instrument, "show([cuda.cuInit(0), value('cuDriverGetVersion', c_int)])").shown == [0, 12040]
 
 

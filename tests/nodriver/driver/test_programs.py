@@ -22,6 +22,7 @@ SAID = {
         "a module cannot be loaded: .*PTX:4:11.*", r"kernel saxpy, line \d+: .* at 0x1000, outside every allocation.*",
         r"kernel saxpy, line \d+: ld.global.f32 reads 4 bytes at 0x\w+, outside .*",
         "kernel wide, .* not aligned to 8.*", "kernel stop, .*trap.*"),
+    "work": (r"kernel put, line \d+: .* at 0x1000, outside every allocation.*",),
     "notes": (r"PTX of version 10.\d+ is newer than what this driver reads, .*",),
 }
 """What the driver says on standard error, in lines; nothing when the program is not here."""

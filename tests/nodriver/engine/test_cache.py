@@ -15,11 +15,10 @@ from pathlib import Path
 import pytest
 
 from softgpu.engine.cache import DESCRIPTION, TRAILER, ObjectCache, description_key, object_key, sealed, unsealed
-from softgpu.engine.errors import EngineError
 from softgpu.engine.options import Options
-from softgpu.engine.private import cache_folder, private_folder, runtime_folder
 from softgpu.engine.target import TARGETS, host_target
 from tessera.environment import CACHE
+from tessera.private import UnsafeFolder, cache_folder, private_folder, runtime_folder
 
 KEY = "ab" * 32
 CONTENT = bytes(range(256)) * 40
@@ -126,7 +125,7 @@ def test_folder_that_others_can_write_to_is_not_read(mode: int, cache: ObjectCac
     assert cache.get(KEY) is None
     aside = cache.put(KEY, CONTENT)
     assert aside.parent != cache.directory
-    with pytest.raises(EngineError, match="nobody else can write"):
+    with pytest.raises(UnsafeFolder, match="nobody else can write"):
         private_folder(cache.directory)
     cache.directory.chmod(0o755)  # others may read
     assert cache.get(KEY) == path
@@ -137,7 +136,7 @@ def test_folder_of_another_user_is_not_read(cache: ObjectCache) -> None:
     cache.put(KEY, CONTENT)
     os.chown(cache.directory, 12345, 12345)
     assert cache.get(KEY) is None
-    with pytest.raises(EngineError, match="of this user"):
+    with pytest.raises(UnsafeFolder, match="of this user"):
         private_folder(cache.directory)
 
 
@@ -258,5 +257,5 @@ def test_folders_are_where_the_environment_says(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     assert runtime_folder() == tmp_path / f"tessera-{os.geteuid()}"
     runtime_folder().chmod(0o777)
-    with pytest.raises(EngineError):
+    with pytest.raises(UnsafeFolder):
         runtime_folder()

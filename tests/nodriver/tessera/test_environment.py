@@ -12,7 +12,7 @@ from tests.documents import environment_rows, table_rows
 from tests.material import ROOT, material, require_material
 
 NAME = re.compile(r"\b(?:TESSERA|SOFTGPU)_[A-Z][A-Z0-9_]*\b")
-CODE = ("tessera", "ptxparse", "softgpu", "benchmarks", "tools")
+CODE = ("tessera", "ptxparse", "softgpu", "shim", "orchestrator", "benchmarks", "tools")
 
 
 def test_documented_table_equals_the_code() -> None:

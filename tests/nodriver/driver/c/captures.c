@@ -388,6 +388,136 @@ static void information(void) {
   GIVES(CUDA_ERROR_INVALID_VALUE, cuThreadExchangeStreamCaptureMode(&bad));
 }
 
+/* Questions that a library between a program and the driver asks about work that is captured: they are answered in
+ * every mode, and nothing becomes of the capture. */
+
+static const char PTX[] =
+    ".version 7.0\n.target sm_70\n.address_size 64\n"
+    ".visible .entry put(.param .u64 pp, .param .u32 pv)\n"
+    "{ .reg .b32 %r<2>; .reg .b64 %d<2>;\n"
+    "  ld.param.u64 %d1, [pp]; ld.param.u32 %r1, [pv]; st.global.u32 [%d1], %r1; ret; }\n";
+
+typedef CUresult (*ask_t)(CUstream, CUstreamCaptureStatus *, cuuint64_t *, CUgraph *, const CUgraphNode **, size_t *);
+
+static CUfunction put;
+static CUlibrary library;
+static CUkernel kernel;
+static ask_t inform_v2; /* the header names only the third form */
+
+static void ask_parameters(CUfunction function) {
+  size_t offset, size;
+  const char *name;
+  CUmodule module;
+  int threads;
+  OK(cuFuncGetParamInfo(function, 1, &offset, &size));
+  CHECK(offset == 8 && size == 4);
+  GIVES(CUDA_ERROR_INVALID_VALUE, cuFuncGetParamInfo(function, 2, &offset, &size));
+  OK(cuFuncGetName(&name, function));
+  CHECK(!strcmp(name, "put"));
+  OK(cuFuncGetModule(&module, function));
+  OK(cuFuncGetAttribute(&threads, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, function));
+  CHECK(threads == 1024);
+}
+
+static void ask_functions(void) {
+  size_t offset, size;
+  const char *name;
+  CUfunction function;
+  CUmodule module, loaded;
+  CUlibrary of;
+  ask_parameters(put);
+  ask_parameters((CUfunction)kernel);
+  OK(cuKernelGetParamInfo(kernel, 0, &offset, &size));
+  CHECK(offset == 0 && size == 8);
+  OK(cuKernelGetName(&name, kernel));
+  CHECK(!strcmp(name, "put"));
+  OK(cuKernelGetLibrary(&of, kernel));
+  OK(cuKernelGetFunction(&function, kernel));
+  ask_parameters(function);
+  OK(cuLibraryGetModule(&module, library));
+  OK(cuModuleLoadData(&loaded, PTX));
+  OK(cuModuleGetFunction(&function, loaded, "put"));
+  ask_parameters(function);
+  CHECK(of == library && module != loaded);
+  OK(cuModuleUnload(loaded));
+}
+
+static void ask_pointers(void) {
+  CUcontext of, now;
+  CUdevice device;
+  CUdeviceptr base;
+  unsigned type;
+  size_t bytes;
+  CUpointer_attribute which[] = {CU_POINTER_ATTRIBUTE_CONTEXT, CU_POINTER_ATTRIBUTE_MEMORY_TYPE};
+  void *answers[] = {&of, &type};
+  OK(cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, memory));
+  OK(cuPointerGetAttributes(2, which, answers, memory));
+  CHECK(of == context && type == CU_MEMORYTYPE_DEVICE);
+  OK(cuPointerGetAttributes(2, which, answers, (CUdeviceptr)(size_t)pageable));
+  OK(cuMemGetAddressRange(&base, &bytes, memory + 5));
+  CHECK(base == memory && bytes == 128);
+  OK(cuCtxGetCurrent(&now));
+  OK(cuCtxGetDevice(&device));
+  CHECK(now == context && device == 0);
+}
+
+static void ask_stream(CUstream stream) {
+  CUstreamCaptureStatus status;
+  CUcontext of;
+  CUgraph graph, same;
+  CUgraphNode nodes[2], from[1], to[1];
+  CUgraphEdgeData edge[1];
+  CUDA_KERNEL_NODE_PARAMS params;
+  cuuint64_t id, same_id;
+  const CUgraphNode *last;
+  size_t count, edges = 1;
+  OK(cuStreamIsCapturing(stream, &status));
+  CHECK(status == CU_STREAM_CAPTURE_STATUS_ACTIVE);
+  OK(cuStreamGetCtx(stream, &of));
+  CHECK(of == context);
+  OK(cuStreamGetCaptureInfo(stream, &status, &id, &graph, &last, NULL, &count));
+  OK(inform_v2(stream, &status, &same_id, &same, &last, &count));
+  CHECK(status == CU_STREAM_CAPTURE_STATUS_ACTIVE && id == same_id && graph == same && count == 1);
+  count = 2;
+  OK(cuGraphGetNodes(graph, nodes, &count));
+  CHECK(count == 2 && nodes[1] == last[0] && type_of(graph, 0) == CU_GRAPH_NODE_TYPE_MEMSET);
+  CHECK(type_of(graph, 1) == CU_GRAPH_NODE_TYPE_KERNEL);
+  OK(cuGraphGetEdges(graph, from, to, edge, &edges));
+  CHECK(edges == 1 && from[0] == nodes[0] && to[0] == nodes[1]);
+  OK(cuGraphKernelNodeGetParams(nodes[1], &params));
+  CHECK(params.func == put && params.gridDimX == 1 && *(CUdeviceptr *)params.kernelParams[0] == memory);
+}
+
+static void *ask_all(void *stream) {
+  OK(cuCtxSetCurrent(context));
+  for (int mode = 0; mode < 3; mode++) {
+    CUstreamCaptureMode other = (CUstreamCaptureMode)mode;
+    OK(cuThreadExchangeStreamCaptureMode(&other));
+    ask_functions();
+    ask_pointers();
+    ask_stream(stream);
+    OK(cuThreadExchangeStreamCaptureMode(&other));
+  }
+  return NULL;
+}
+
+static void questions(void) {
+  CUstream streams[] = {a, blocking};
+  unsigned value = 9;
+  void *arguments[] = {&memory, &value};
+  for (int n = 0; n < 2; n++)
+    for (int mode = 0; mode < 3; mode++) {
+      pthread_t thread;
+      OK(cuStreamBeginCapture(streams[n], (CUstreamCaptureMode)mode));
+      OK(cuMemsetD8Async(memory, 1, 1, streams[n]));
+      OK(cuLaunchKernel(put, 1, 1, 1, 1, 1, 1, 0, streams[n], arguments, NULL));
+      ask_all(streams[n]);
+      CHECK(!pthread_create(&thread, NULL, ask_all, streams[n]));
+      CHECK(!pthread_join(thread, NULL));
+      OK(cuGraphDestroy(end(streams[n])));
+    }
+}
+
 /* Threads capture and launch at the same time, each for itself. */
 static void *thread(void *given) {
   static int one = 1;
@@ -427,6 +557,7 @@ static void *thread(void *given) {
 
 int main(void) {
   CUgraph graph;
+  CUmodule module;
   OK(cuInit(0));
   OK(cuDevicePrimaryCtxRetain(&context, 0));
   OK(cuCtxSetCurrent(context));
@@ -444,6 +575,11 @@ int main(void) {
   graph = end(a);
   OK(cuGraphInstantiate(&exec, graph, 0));
   OK(cuGraphDestroy(graph));
+  OK(cuModuleLoadData(&module, PTX));
+  OK(cuModuleGetFunction(&put, module, "put"));
+  OK(cuLibraryLoadData(&library, PTX, NULL, NULL, 0, NULL, NULL, 0));
+  OK(cuLibraryGetKernel(&kernel, library, "put"));
+  OK(cuGetProcAddress("cuStreamGetCaptureInfo", (void **)&inform_v2, 11030, 0, NULL));
   nodes();
   forks();
   legality();
@@ -451,6 +587,7 @@ int main(void) {
   merges();
   wrong_thread();
   information();
+  questions();
   called = 0;
   pthread_t threads[4];
   for (size_t i = 0; i < 4; i++) CHECK(!pthread_create(&threads[i], NULL, thread, (void *)i));

@@ -1,5 +1,5 @@
 """Folders that nobody else can write to: what is loaded or trusted by its place lies in one. Mirrored by
-``runtime/client_paths.c``; ``docs/engine-cache.md`` has the rules."""
+``client_paths.c`` of the engine's run-time; ``docs/engine-cache.md`` has the rules."""
 
 from __future__ import annotations
 
@@ -8,20 +8,24 @@ import stat
 import tempfile
 from pathlib import Path
 
-from softgpu.engine.errors import EngineError
 from tessera.environment import CACHE
+from tessera.errors import TesseraError
+
+
+class UnsafeFolder(TesseraError):
+    """A folder that somebody else could write to."""
 
 
 def private_folder(path: Path) -> Path:
     """Make the folder (mode 0700, parents too) where it does not exist, and return its path.
 
-    Raises :class:`EngineError` if it is no folder, belongs to somebody else, or others may write to it, and
+    Raises :class:`UnsafeFolder` if it is no folder, belongs to somebody else, or others may write to it, and
     ``OSError`` if it cannot be made.
     """
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
     found = path.stat()
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o022:
-        raise EngineError(f"{path} must be a folder of this user that nobody else can write to")
+        raise UnsafeFolder(f"{path} must be a folder of this user that nobody else can write to")
     return path
 
 

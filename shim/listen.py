@@ -1,0 +1,238 @@
+"""Takes programs in: a Unix socket where the preload library says hello, and a relay for each that may stay.
+
+A program that says hello waits for the answer, so it gets one at once; its relay starts while it goes on. What says
+something else is refused, and why is counted.
+"""
+
+from __future__ import annotations
+
+import os
+import selectors
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, NamedTuple
+
+from shim.errors import WireError
+from shim.messages import HELLO, read_hello, welcome
+from shim.relay import Configuration
+from shim.ring import Ring
+from tessera.environment import SOCKET
+
+MOST_CLIENTS = 256
+"""Programs at a time, and connections that have not said hello yet."""
+HELLO_SECONDS = 1.0
+TICK_SECONDS = 0.05
+END_SECONDS = 5.0
+_CREDENTIALS = struct.Struct("3i")
+_FLAGS = socket.MSG_CMSG_CLOEXEC | socket.MSG_DONTWAIT
+_MOST_DESCRIPTORS = 16
+SOURCES = Path(__file__).resolve().parent.parent
+
+
+class Client(NamedTuple):
+    """A program that was accepted. ``number`` is this listener's own; ``process`` the system's; ``program`` its file."""
+
+    number: int
+    process: int
+    program: str
+
+
+class Way(NamedTuple):
+    """How a relay reaches the reader: the endpoint and keys of :class:`shim.relay.Configuration`."""
+
+    endpoint: str
+    server_key: str = ""
+    public_key: str = ""
+    secret_key: str = ""
+
+
+class Refused(Exception):
+    """A program or something else that is not let in, and why."""
+
+
+@dataclass
+class _Served:
+    client: Client
+    process: int  # a pidfd
+    relay: subprocess.Popen[bytes]
+
+    @property
+    def lives(self) -> bool:
+        """Whether the program does."""
+        with selectors.PollSelector() as selector:
+            selector.register(self.process, selectors.EVENT_READ)
+            return not selector.select(0)
+
+
+class Listener:
+    """Listens at a path from :meth:`start` to :meth:`close`, in a thread of its own.
+
+    ``begun`` is called with each client before it is answered and says how its relay reaches the reader; ``ended`` with
+    each client whose relay has ended, and its exit status. Both are called in that thread. ``refused`` counts reasons.
+    """
+
+    def __init__(self, path: Path, options: int, begun: Callable[[Client], Way], ended: Callable[[Client, int], None]
+                 ) -> None:
+        self.path, self._options, self._begun, self._ended = path, options, begun, ended
+        self.refused: Counter[str] = Counter()
+        self.accepted = 0
+        self._pending: dict[socket.socket, float] = {}
+        self._served: list[_Served] = []
+        self._stop = threading.Event()
+        self._selector = selectors.DefaultSelector()
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._thread = threading.Thread(target=self._run, name="listener", daemon=True)
+
+    def start(self) -> None:
+        """Begin to listen. Raises OSError."""
+        self._socket.bind(str(self.path))
+        self._socket.listen(MOST_CLIENTS)
+        self._socket.setblocking(False)
+        self._selector.register(self._socket, selectors.EVENT_READ)
+        self._thread.start()
+
+    def living(self) -> list[Client]:
+        """The clients whose programs live."""
+        return [served.client for served in list(self._served) if served.lives]
+
+    def close(self) -> None:
+        """Take in nobody any more, and end all relays."""
+        self._stop.set()
+        self._thread.join(END_SECONDS)
+        for connection in self._pending:
+            connection.close()
+        self._socket.close()
+        self.path.unlink(missing_ok=True)
+        for served in self._served:
+            with suppress(OSError):
+                _input(served.relay).close()  # by which it knows
+        end = time.monotonic() + END_SECONDS
+        for served in self._served:
+            try:
+                served.relay.wait(max(0.0, end - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                served.relay.kill()
+                served.relay.wait(END_SECONDS)
+            os.close(served.process)
+        self._served.clear()
+        self._selector.close()
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            for key, _ in self._selector.select(TICK_SECONDS):
+                if key.fileobj is self._socket:
+                    self._connect()
+                elif isinstance(key.fileobj, socket.socket):
+                    self._greet(key.fileobj)
+            now = time.monotonic()
+            for connection in [c for c, deadline in self._pending.items() if deadline < now]:
+                self._dismiss(connection, "no greeting in time")
+            self._collect()
+
+    def _connect(self) -> None:
+        with suppress(OSError):
+            connection, _ = self._socket.accept()
+            connection.setblocking(False)
+            self._pending[connection] = time.monotonic() + HELLO_SECONDS
+            self._selector.register(connection, selectors.EVENT_READ)
+            if len(self._pending) > MOST_CLIENTS:
+                self._dismiss(connection, "too many connections")
+
+    def _dismiss(self, connection: socket.socket, reason: str) -> None:
+        self.refused[reason] += 1
+        with suppress(OSError):
+            connection.send(welcome(None), socket.MSG_NOSIGNAL)
+        self._drop(connection)
+
+    def _drop(self, connection: socket.socket) -> None:
+        self._selector.unregister(connection)
+        del self._pending[connection]
+        connection.close()
+
+    def _greet(self, connection: socket.socket) -> None:
+        descriptors: list[int] = []
+        try:
+            message = _receive(connection, descriptors)
+            self._take_in(connection, message, descriptors)
+        except Refused as refused:
+            self._dismiss(connection, str(refused))
+        except OSError as error:
+            self._dismiss(connection, f"its connection failed: {error.strerror}")
+        else:
+            self._drop(connection)
+        finally:
+            for descriptor in descriptors:
+                os.close(descriptor)
+
+    def _take_in(self, connection: socket.socket, message: bytes, descriptors: list[int]) -> None:
+        """Answer a greeting and start the relay. Raises Refused."""
+        number, user, _ = _CREDENTIALS.unpack(
+            connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size))
+        if user != os.geteuid():
+            raise Refused("it is of another user")
+        if not number:
+            raise Refused("its process cannot be seen from here")
+        if len(descriptors) != 1:
+            raise Refused(f"it sent {len(descriptors)} descriptors, and must send the one of its ring")
+        if len(self._served) >= MOST_CLIENTS:
+            raise Refused(f"there are {MOST_CLIENTS} programs already")
+        try:
+            said = read_hello(message)
+            with Ring(descriptors[0]):
+                pass
+        except WireError as error:
+            raise Refused(str(error).replace(f"descriptor {descriptors[0]}", "its descriptor")) from None
+        client = Client(self.accepted + 1, number, said.program)
+        process = os.pidfd_open(number)  # it waits for the answer, so it is still this process
+        way = self._begun(client)
+        try:
+            connection.send(welcome(client.number, self._options), socket.MSG_NOSIGNAL)
+            relay = _start(Configuration(descriptors[0], process, number, client.number, *way))
+        except OSError as error:
+            os.close(process)
+            self._ended(client, 1)
+            raise Refused(f"no relay for it: {error.strerror}") from None
+        self.accepted += 1
+        self._served.append(_Served(client, process, relay))
+
+    def _collect(self) -> None:
+        for served in [one for one in self._served if one.relay.poll() is not None]:
+            self._served.remove(served)
+            _input(served.relay).close()
+            os.close(served.process)
+            self._ended(served.client, served.relay.returncode)
+
+
+def _receive(connection: socket.socket, descriptors: list[int]) -> bytes:
+    """A message, and the descriptors that came with it, however many. Raises Refused if there is none."""
+    message, control, _, _ = connection.recvmsg(HELLO.size + 1, socket.CMSG_SPACE(4 * _MOST_DESCRIPTORS), _FLAGS)
+    for level, kind, data in control:
+        if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
+            descriptors += struct.unpack(f"{len(data) // 4}i", data[:len(data) // 4 * 4])
+    if not message:
+        raise Refused("it closed the connection without a greeting")
+    return message
+
+
+def _input(relay: subprocess.Popen[bytes]) -> IO[bytes]:
+    assert relay.stdin is not None
+    return relay.stdin
+
+
+def _start(told: Configuration) -> subprocess.Popen[bytes]:
+    """A relay in a session of its own, so that what a terminal sends to the program does not end it."""
+    environment = {name: value for name, value in os.environ.items() if name not in ("LD_PRELOAD", SOCKET.name)}
+    relay = subprocess.Popen([sys.executable, "-m", "shim.relay"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+                             cwd=SOURCES, env=environment, pass_fds=(told.ring, told.process), start_new_session=True)
+    _input(relay).write(told.line())
+    _input(relay).flush()
+    return relay

@@ -1,0 +1,186 @@
+#include "ring.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "doors.h"
+#include "session.h"
+
+#define MILLISECOND 1000000ull
+/* How long a program may have to wait in a call, without that anything is read, and in all. */
+#define PATIENCE (4 * MILLISECOND)
+#define PATIENCE_IN_ALL (8 * MILLISECOND)
+#define PATIENCE_FOR_CONTENTS (2000 * MILLISECOND)
+
+static _Thread_local uint32_t thread;
+
+static uint64_t now(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+
+static void nap(void) {
+  int before = errno;
+  struct timespec time = {0, 50000};
+  nanosleep(&time, NULL);
+  errno = before;
+}
+
+/* Both times behind each other; MADV_DONTFORK: a child has a ring of its own. */
+static bool map_twice(int file, struct ring *ring) {
+  size_t whole = WIRE_HEAD_BYTES + 2ul * WIRE_RING_BYTES;
+  char *place = mmap(NULL, whole, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (place == MAP_FAILED) return false;
+  int how = MAP_SHARED | MAP_FIXED;
+  bool done = mmap(place, WIRE_HEAD_BYTES + (size_t)WIRE_RING_BYTES, PROT_READ | PROT_WRITE, how, file, 0) != MAP_FAILED &&
+              mmap(place + WIRE_HEAD_BYTES + WIRE_RING_BYTES, WIRE_RING_BYTES, PROT_READ | PROT_WRITE, how, file,
+                   WIRE_HEAD_BYTES) != MAP_FAILED &&
+              madvise(place, whole, MADV_DONTFORK) == 0;
+  if (!done) {
+    munmap(place, whole);
+    return false;
+  }
+  ring->shared = (struct wire_ring *)(void *)place;
+  ring->records = place + WIRE_HEAD_BYTES;
+  return true;
+}
+
+int ring_make(struct ring *ring) {
+  thread = 0; /* a child has other threads than those that its memory remembers */
+  int file = (int)syscall(SYS_memfd_create, "tessera", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  if (file < 0) return -1;
+  ring->aside = mmap(NULL, WIRE_LARGEST_RECORD, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (ring->aside == MAP_FAILED || ftruncate(file, WIRE_HEAD_BYTES + (off_t)WIRE_RING_BYTES) != 0 ||
+      fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) != 0 || !map_twice(file, ring)) {
+    close(file);
+    return -1;
+  }
+  *ring->shared = (struct wire_ring){
+      .magic = WIRE_MAGIC, .version = WIRE_VERSION, .functions = FUNCTION_COUNT, .list = FUNCTION_LIST,
+      .bytes = WIRE_RING_BYTES, .process = (uint32_t)getpid(),
+  };
+  return file;
+}
+
+static uint64_t room_left(struct ring *ring) {
+  ring->tail = __atomic_load_n(&ring->shared->tail, __ATOMIC_ACQUIRE);
+  uint64_t used = ring->head - ring->tail;
+  return used <= WIRE_RING_BYTES ? WIRE_RING_BYTES - used : 0; /* a tail that is nonsense is no room */
+}
+
+/* Under the lock, like all up to `record_end`. */
+static bool wait_for(struct ring *ring, size_t bytes) {
+  uint64_t began = now(), moved = began, tail = ring->tail;
+  while (room_left(ring) < bytes) {
+    uint64_t time = now();
+    if (ring->tail != tail) moved = time;
+    tail = ring->tail;
+    if (time - moved > PATIENCE || time - began > PATIENCE_IN_ALL) return false;
+    nap();
+  }
+  return true;
+}
+
+static void *write_head(void *place, enum wire_kind kind, unsigned function, size_t bytes, uint64_t sequence) {
+  if (!thread) thread = (uint32_t)syscall(SYS_gettid);
+  *(struct wire_head *)place = (struct wire_head){
+      .size = (uint32_t)bytes, .kind = (uint16_t)kind, .sequence = sequence, .ticks = __builtin_ia32_rdtsc(),
+      .thread = thread, .function = function,
+  };
+  return place;
+}
+
+static char *at_head(struct ring *ring) { return ring->records + (ring->head & (WIRE_RING_BYTES - 1)); }
+
+static void publish(struct ring *ring, size_t bytes) {
+  ring->head += bytes;
+  __atomic_store_n(&ring->shared->head, ring->head, __ATOMIC_RELEASE);
+}
+
+static bool restate(const struct wire_head *record, void *with) {
+  struct ring *ring = with;
+  if (room_left(ring) < record->size && !wait_for(ring, record->size)) return false;
+  struct wire_head *copy = memcpy(at_head(ring), record, record->size);
+  copy->sequence = ++ring->sequence;
+  copy->flags |= WIRE_RESTATED;
+  publish(ring, record->size);
+  return true;
+}
+
+/* Records have been lost, and now half of the ring is free: say so, and say again what there is. */
+static void begin_epoch(struct ring *ring) {
+  struct wire_epoch *record = write_head(at_head(ring), WIRE_EPOCH, 0, sizeof *record, ++ring->sequence);
+  record->epoch = ++ring->epoch;
+  record->unused = 0;
+  record->lost = ring->lost;
+  publish(ring, sizeof *record);
+  ring->lost = 0;
+  if (!ledger_each(restate, ring)) ring->lost = 1; /* the next epoch will try again */
+}
+
+static bool has_room(struct ring *ring, size_t bytes) {
+  if (bytes > WIRE_LARGEST_RECORD) return false;
+  if (__builtin_expect(ring->lost != 0, 0)) {
+    if (room_left(ring) < WIRE_RING_BYTES / 2) return false;
+    begin_epoch(ring);
+    if (ring->lost) return false;
+  }
+  uint64_t used = ring->head - ring->tail;
+  if (__builtin_expect(used <= WIRE_RING_BYTES && WIRE_RING_BYTES - used >= bytes, 1)) return true;
+  return room_left(ring) >= bytes || wait_for(ring, bytes);
+}
+
+void *record_begin(enum wire_kind kind, unsigned function, size_t bytes) {
+  struct ring *ring = &session->ring;
+  lock_take(&ring->lock);
+  ring->larger = !has_room(ring, bytes);
+  char *place = ring->larger ? ring->aside : at_head(ring);
+  return write_head(place, kind, function, bytes, ++ring->sequence);
+}
+
+uint64_t record_end(void *record) {
+  struct ring *ring = &session->ring;
+  const struct wire_head *head = record;
+  uint64_t sequence = head->sequence;
+  ledger_enter(head);
+  if (__builtin_expect(ring->larger != 0, 0)) {
+    ring->lost++;
+    __atomic_store_n(&ring->shared->lost, ring->shared->lost + 1, __ATOMIC_RELAXED);
+  } else {
+    publish(ring, head->size);
+  }
+  lock_give(&ring->lock);
+  return sequence;
+}
+
+bool ring_room(size_t bytes) {
+  struct ring *ring = &session->ring;
+  size_t wanted = bytes + WIRE_RING_BYTES / 4;
+  uint64_t moved = now(), tail = 0;
+  for (;;) {
+    lock_take(&ring->lock);
+    uint64_t left = room_left(ring), seen = ring->tail;
+    bool losing = ring->lost != 0;
+    lock_give(&ring->lock);
+    if (left >= wanted) return true;
+    uint64_t time = now();
+    if (seen != tail) moved = time;
+    tail = seen;
+    if (losing || time - moved > PATIENCE_FOR_CONTENTS) return false;
+    nap();
+  }
+}
+
+void *put_bytes(void *place, const void *bytes, size_t count) {
+  char *to = place;
+  if (count) memcpy(to, bytes, count);
+  memset(to + count, 0, padded(count) - count);
+  return to + padded(count);
+}
