@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from shim import tails
-from shim.layout import layout, lib
-from shim.wire import Kind, NodeKind, Record
-
 from orchestrator.traces import payloads
 from orchestrator.traces.objects import Objects
 from orchestrator.traces.rows import Rows, signed
+from shim import tails
+from shim.layout import layout, lib
+from shim.wire import Kind, NodeKind, Record
 
 _attribute = layout("wire_attribute")
 

@@ -23,3 +23,9 @@ class ReplayDeadline(ReplayError):
     """What is replayed does not end."""
 
     exit_code = ExitCode.DEADLINE
+
+
+class TraceUsage(TraceError):
+    """A trace is asked for what no trace has."""
+
+    exit_code = ExitCode.USAGE

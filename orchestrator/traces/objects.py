@@ -73,7 +73,7 @@ class Objects:
         return self._make((table, handle), 0, rest, (), ())
 
     def stream(self, handle: int, context: int | None) -> int | None:
-        """The stream of a place. Default streams are things of their context, and of the thread if there is one each."""
+        """The stream of a place. Default streams belong to their context, and to the thread if each has one."""
         if handle not in (LEGACY, PER_THREAD):
             return self.named("stream", handle)
         thread = self.thread if handle == PER_THREAD else None
@@ -114,7 +114,8 @@ class Objects:
         for known in self._ended.pop(sequence, ()):
             if known.key not in self._living:
                 self._add(known)
-                self._rows.change(f'UPDATE "{known.key[0]}" SET died = NULL, died_ticks = NULL WHERE id = ?', known.number)
+                self._rows.change(f'UPDATE "{known.key[0]}" SET died = NULL, died_ticks = NULL WHERE id = ?',
+                                  known.number)
 
     def doubt(self) -> None:
         """Records were lost: what is not restated next is gone."""

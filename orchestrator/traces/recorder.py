@@ -6,15 +6,14 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from shim import tails
-from shim.layout import lib
-from shim.wire import Kind, NodeKind, Record
-
 from orchestrator.traces import payloads
 from orchestrator.traces.bodies import Bodies
 from orchestrator.traces.objects import Objects
 from orchestrator.traces.rows import Rows, signed, text
 from orchestrator.traces.steps import Steps
+from shim import tails
+from shim.layout import lib
+from shim.wire import Kind, NodeKind, Record
 
 ENDS = {
     Kind.CONTEXT: "context", Kind.MODULE: "module", Kind.FUNCTION: "kernel", Kind.STREAM: "stream",
@@ -140,7 +139,7 @@ class Recorder:
             owner = objects.named("physical", owner)
         else:
             owner = signed(owner)
-        ranges = ((body.address, body.bytes),)
+        ranges: tuple[tuple[int, int], ...] = ((body.address, body.bytes),)
         if body.device_address and body.device_address != body.address:
             ranges += ((body.device_address, body.bytes),)
         outlives = body.kind in (lib.WIRE_POOLED, lib.WIRE_MAPPED)

@@ -1,4 +1,4 @@
-"""What can still be read of a trace that is damaged: copied row by row to a file beside nothing, with what is missing."""
+"""What can still be read of a trace that is damaged: copied row by row, with what is missing."""
 
 from __future__ import annotations
 

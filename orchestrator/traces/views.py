@@ -19,7 +19,8 @@ def word(topic: str, number: str) -> str:
 
 LIFE = f"t.client, t.born, t.died, {moment('t.born_ticks')} AS born_ns, {moment('t.died_ticks')} AS died_ns"
 THINGS = "t JOIN clock ON clock.client = t.client"
-DONE = f"""o.id, o.client, o.sequence, {moment('o.ticks')} AS at_ns, o.thread, f.symbol AS function, o.stream, o.context,
+DONE = f"""o.id, o.client, o.sequence, {moment('o.ticks')} AS at_ns, o.thread, f.symbol AS function, o.stream,
+    o.context,
     (SELECT device FROM context WHERE context.id = o.context) AS device, o.captured, o.step,
     coalesce((SELECT result FROM outcome WHERE outcome.client = o.client AND subject = o.sequence), 0) AS result"""
 OPERATIONS = "operation o JOIN clock ON clock.client = o.client LEFT JOIN function f ON f.id = o.function"
@@ -45,8 +46,8 @@ VIEWS: dict[str, str] = {
     "contexts": things("context", "t.device, t.is_primary, t.announced"),
     "modules": things(
         "module",
-        f"t.context, t.library, {word('image', 't.image')} AS image, t.bytes, lower(hex(t.content)) AS content, t.path, "
-        "t.announced",
+        f"t.context, t.library, {word('image', 't.image')} AS image, t.bytes, lower(hex(t.content)) AS content, "
+        "t.path, t.announced",
     ),
     "kernels": things("kernel", "t.module, t.name, t.parameter_bytes, t.parameters, t.announced"),
     "streams": things("stream", "t.context, t.flags, t.priority, t.handle, t.thread, t.announced"),
@@ -81,7 +82,8 @@ VIEWS: dict[str, str] = {
     ),
     "memsets": operations(
         "memset",
-        "d.thing, d.address, d.width * d.height * d.element_bytes AS bytes, d.width, d.height, d.element_bytes, d.value",
+        "d.thing, d.address, d.width * d.height * d.element_bytes AS bytes, d.width, d.height, d.element_bytes, "
+        "d.value",
     ),
     "graph_launches": operations("graph_launch", "d.graph"),
     "event_uses": operations("event_use", f"{word('kind', 'o.kind')} AS use, d.event"),

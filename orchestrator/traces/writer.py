@@ -13,16 +13,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from shim.layout import lib
-from shim.listen import Client
-from shim.wire import Buffer, records
-from tessera.driver_api import functions
-
 from orchestrator.traces import schema, views
 from orchestrator.traces.errors import TraceError
 from orchestrator.traces.recorder import Recorder
 from orchestrator.traces.rows import Rows, text
 from orchestrator.traces.words import words
+from shim.layout import lib
+from shim.listen import Client
+from shim.wire import Buffer, records
+from tessera.driver_api import functions
 
 SECONDS = 0.2
 MOST_ROWS = 20_000
@@ -47,7 +46,8 @@ class Writer:
         self._recorders: dict[int, Recorder] = {}
         self._began, self._bytes = time.monotonic(), 0
         try:
-            self._begin({"state": "recording", "created_ns": str(time.time_ns()), "wire": str(lib.WIRE_VERSION), **about})
+            wire = str(lib.WIRE_VERSION)
+            self._begin({"state": "recording", "created_ns": str(time.time_ns()), "wire": wire, **about})
         except sqlite3.Error as error:
             self._database.close()
             raise TraceError(f"{self._path}: {error}") from error
@@ -107,6 +107,12 @@ class Writer:
         finally:
             self._database.close()
 
+    def discard(self) -> None:
+        """Remove the file: nothing was recorded."""
+        self._database.close()
+        for end in ("", "-wal", "-shm"):
+            Path(f"{self._path}{end}").unlink(missing_ok=True)
+
     def _begin(self, about: dict[str, str]) -> None:
         database = self._database
         database.execute("PRAGMA journal_mode = WAL")
@@ -119,4 +125,5 @@ class Writer:
                 database.execute(statement)
             database.executemany("INSERT INTO meta VALUES (?, ?)", about.items())
             database.executemany("INSERT INTO word VALUES (?, ?, ?)", words())
-            database.executemany("INSERT INTO function VALUES (?, ?)", [(n, f.symbol) for n, f in enumerate(functions())])
+            symbols = enumerate([function.symbol for function in functions()])
+            database.executemany("INSERT INTO function VALUES (?, ?)", symbols)

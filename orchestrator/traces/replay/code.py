@@ -6,13 +6,13 @@ import ctypes
 import sqlite3
 from typing import Any
 
-from ptxparse.api import analyze_kernel, parse
-from ptxparse.errors import PtxError
 from orchestrator.traces.payloads import ContentError
 from orchestrator.traces.reader import Trace
 from orchestrator.traces.replay.driver import CallFailed, call, cuda
 from orchestrator.traces.replay.machine import Machine
 from orchestrator.traces.replay.report import Report
+from ptxparse.api import Module, analyze_kernel, parse
+from ptxparse.errors import PtxError
 
 
 class Code:
@@ -23,7 +23,7 @@ class Code:
         self._modules: dict[int, Any] = {}
         self._kernels: dict[int, Any] = {}
         self._rows: dict[int, sqlite3.Row | None] = {}
-        self._texts: dict[bytes, Any] = {}
+        self._texts: dict[bytes, Module | None] = {}
         self._words: dict[int, frozenset[int] | None] = {}
 
     def load(self, row: sqlite3.Row) -> None:
@@ -100,7 +100,9 @@ class Code:
         if row is None or owner is None or owner["content"] is None:
             return None
         module = self._text(owner["content"])
-        found = next((entry for entry in module.entries if entry.name == row["name"]), None) if module else None
+        if module is None:
+            return None
+        found = next((entry for entry in module.entries if entry.name == row["name"]), None)
         if found is None:
             return None
         program = analyze_kernel(module, found)
@@ -109,7 +111,7 @@ class Code:
         bases = {base.word for access in program.accesses for base in access.bases if base.word >= 0}
         return frozenset(bases | {word for word, _ in program.escapes})
 
-    def _text(self, content: bytes) -> Any | None:
+    def _text(self, content: bytes) -> Module | None:
         """The PTX of an image, parsed; of linked ones that of the only input."""
         if content not in self._texts:
             self._texts[content] = None

@@ -7,9 +7,6 @@ import sqlite3
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from shim.layout import lib
-from tessera.content import content as content_of
-
 from orchestrator.traces.payloads import ContentError
 from orchestrator.traces.reader import Trace
 from orchestrator.traces.replay.driver import call, cuda
@@ -18,6 +15,8 @@ from orchestrator.traces.replay.report import Mismatch, Report
 from orchestrator.traces.replay.scratch import Scratch
 from orchestrator.traces.replay.space import Space
 from orchestrator.traces.rows import unsigned
+from shim.layout import lib
+from tessera.content import content as content_of
 
 HOST, DEVICE, ARRAY, MANAGED = lib.WIRE_SIDE_HOST, lib.WIRE_SIDE_DEVICE, lib.WIRE_SIDE_ARRAY, lib.WIRE_SIDE_MANAGED
 LATER = "SELECT content FROM outcome WHERE client = ? AND subject = ? AND content IS NOT NULL"

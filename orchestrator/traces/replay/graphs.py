@@ -8,14 +8,13 @@ from collections.abc import Callable, Iterator
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
-from shim.wire import NodeKind
-
 from orchestrator.traces.errors import ReplayError
 from orchestrator.traces.reader import Trace
 from orchestrator.traces.replay.driver import call, cuda
 from orchestrator.traces.replay.machine import Machine
 from orchestrator.traces.replay.report import Report
 from orchestrator.traces.rows import unsigned
+from shim.wire import NodeKind
 
 Work = Callable[[int, int, Any, int | None, int | None], None]
 """Does the work of a node: its kind, its number, a stream, that stream's number and context."""
@@ -35,9 +34,10 @@ class Graphs:
             self._report.notes["graphs that could not be read, and whose launches are skipped"] += 1
             return
         nodes = list(self._trace.rows("SELECT * FROM node WHERE graph = ? AND born = ?", row["id"], row["born"]))
-        edges = self._trace.rows("SELECT origin, target FROM edge WHERE graph = ?", row["id"])
+        edges = [(edge["origin"], edge["target"]) for edge in self._trace.rows(
+            "SELECT origin, target FROM edge WHERE graph = ?", row["id"])]
         self._nodes[row["id"]] = {node["position"]: node for node in nodes}
-        self._orders[row["id"]] = [node["position"] for node in ordered(nodes, [(e["origin"], e["target"]) for e in edges])]
+        self._orders[row["id"]] = [node["position"] for node in ordered(nodes, edges)]
 
     def change(self, node: sqlite3.Row) -> None:
         """A row of ``node`` that changes one that is there."""

@@ -6,12 +6,11 @@ import ctypes
 import sqlite3
 from typing import Any
 
-from shim.layout import layout, lib
-
 from orchestrator.traces.replay.code import Code
 from orchestrator.traces.replay.driver import call, cuda
 from orchestrator.traces.replay.report import Report
 from orchestrator.traces.replay.space import Space
+from shim.layout import layout, lib
 
 BUFFER_POINTER, BUFFER_SIZE, END = 1, 2, 0
 """CU_LAUNCH_PARAM_*."""
@@ -23,6 +22,7 @@ told to whom, or how fast memory is."""
 USUAL_SHARED = 48 << 10
 """Bytes of dynamic shared memory that a kernel may have without being told."""
 WORD = 8
+HOST_MEMORY = "kernels that use host or managed memory, which programs write without a record"
 
 
 class Launches:
@@ -59,7 +59,8 @@ class Launches:
             call(cuda.cuLaunchKernel(function, *shape, row["shared"], stream, 0, extra), "cuLaunchKernel")
             return
         config = cuda.CUlaunchConfig()
-        (config.gridDimX, config.gridDimY, config.gridDimZ, config.blockDimX, config.blockDimY, config.blockDimZ) = shape
+        config.gridDimX, config.gridDimY, config.gridDimZ = shape[:3]
+        config.blockDimX, config.blockDimY, config.blockDimZ = shape[3:]
         config.sharedMemBytes, config.hStream = row["shared"], stream
         config.attrs, config.numAttrs = attributes, len(attributes)
         call(cuda.cuLaunchKernelEx(config, function, 0, extra), "cuLaunchKernelEx")
@@ -100,7 +101,7 @@ class Launches:
             if place is None:
                 continue
             if place.host:
-                self._report.doubts["kernels that use host or managed memory, which programs write without a record"] += 1
+                self._report.doubts[HOST_MEMORY] += 1
             if place.now != place.address:
                 moved[offset] = word - place.address + place.now
         if not moved:

@@ -42,8 +42,8 @@ class Machine:
         if self._device is not None:
             return self._device
         if (recorded or 0) >= self._count:
-            raise ReplayError(f"the trace uses GPU {recorded}, the driver has GPUs 0 to {self._count - 1}: name one for "
-                              "all with --device")
+            raise ReplayError(f"the trace uses GPU {recorded}, the driver has GPUs 0 to {self._count - 1}: "
+                              "name one for all with --device")
         return max(recorded or 0, 0)
 
     @property

@@ -6,17 +6,16 @@ import sqlite3
 from collections.abc import Callable
 from typing import Any
 
-from shim.layout import lib
-
 from orchestrator.traces.reader import Trace
 from orchestrator.traces.replay.code import Code
-from orchestrator.traces.replay.driver import CallFailed, call, cuda
+from orchestrator.traces.replay.driver import call, cuda
 from orchestrator.traces.replay.extents import Extents, granularity, pages
 from orchestrator.traces.replay.machine import Machine
 from orchestrator.traces.replay.mappings import Mappings
 from orchestrator.traces.replay.report import Report
 from orchestrator.traces.replay.space import Place, Space
 from orchestrator.traces.rows import unsigned
+from shim.layout import lib
 
 PORTABLE = 1
 """CU_MEMHOSTALLOC_PORTABLE: for all contexts."""
@@ -81,7 +80,8 @@ class Memory:
 
     def forget(self, sequence: int) -> None:
         """All that ended with something else, at this record."""
-        for row in self._trace.rows("SELECT address, kind FROM memory WHERE client = ? AND died = ?", self._client, sequence):
+        ended = "SELECT address FROM memory WHERE client = ? AND died = ?"
+        for row in self._trace.rows(ended, self._client, sequence):
             self.space.remove(unsigned(row["address"]))
 
     def end(self) -> None:
@@ -96,8 +96,8 @@ class Memory:
     def _wanted(self) -> Any:
         marks = ", ".join("?" * len(OF_DEVICE))
         rows = self._trace.rows(
-            "SELECT address, bytes, coalesce((SELECT c.device FROM context c WHERE c.id = memory.context), device) AS gpu "
-            f"FROM memory WHERE client = ? AND kind IN ({marks}) UNION SELECT m.address, m.bytes, m.device FROM "
+            "SELECT address, bytes, coalesce((SELECT c.device FROM context c WHERE c.id = memory.context), device) "
+            f"AS gpu FROM memory WHERE client = ? AND kind IN ({marks}) UNION SELECT m.address, m.bytes, m.device FROM "
             "node_memory m JOIN node ON node.id = m.id WHERE node.client = ? AND m.bytes > 0",
             self._client, *OF_DEVICE, self._client)
         ranges = [(unsigned(row["address"]), row["bytes"], self._machine.ordinal(row["gpu"])) for row in rows]

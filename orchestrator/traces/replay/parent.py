@@ -7,16 +7,15 @@ import os
 import selectors
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from tessera.errors import ExitCode
-
 from orchestrator.traces.errors import ReplayDeadline, ReplayDriverError, ReplayError
 from orchestrator.traces.reader import Trace
 from orchestrator.traces.replay.report import Report, report_of
+from tessera.errors import ExitCode
 
 END_SECONDS = 10.0
 """For a process that has said everything to end."""
@@ -69,26 +68,26 @@ def _check(request: Request) -> None:
 
 def _answer(process: subprocess.Popen[bytes], descriptor: int, request: Request) -> Report:
     """The report that the process sends at last."""
-    at = "the beginning"
-    for message in _messages(descriptor, request, lambda: at):
+    at = ["the beginning"]
+    for message in _messages(descriptor, request, at):
         if "report" in message:
             return report_of(message["report"])
         if "error" in message:
             raise _error(message["error"], message["code"])
-        at = "client {client}, record {sequence} ({what})".format(**message["at"])
+        at[0] = "client {client}, record {sequence} ({what})".format(**message["at"])
     status = process.wait(END_SECONDS)
-    raise ReplayDriverError(f"the process of the replay ended with {status} at {at}; its messages stand above")
+    raise ReplayDriverError(f"the process of the replay ended with {status} at {at[0]}; its messages stand above")
 
 
-def _messages(descriptor: int, request: Request, at: Callable[[], str]) -> Iterator[dict[str, Any]]:
+def _messages(descriptor: int, request: Request, at: list[str]) -> Iterator[dict[str, Any]]:
     """The lines that the process writes, until it ends. Raises ReplayDeadline when none comes for too long."""
     held = b""
     with selectors.DefaultSelector() as selector:
         selector.register(descriptor, selectors.EVENT_READ)
         while True:
             if not selector.select(request.seconds):
-                raise ReplayDeadline(f"{request.trace}: nothing went on for {request.seconds:g} s at {at()}: a kernel does "
-                                     "not end, or waits for what the program did (--deadline SECONDS waits longer)")
+                raise ReplayDeadline(f"{request.trace}: nothing went on for {request.seconds:g} s at {at[0]}: a "
+                                     "kernel does not end, or waits for what the program did (--deadline SECONDS waits longer)")
             data = os.read(descriptor, CHUNK)
             if not data:
                 return

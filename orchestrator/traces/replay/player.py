@@ -6,9 +6,6 @@ import sqlite3
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from shim.layout import lib
-from shim.wire import Kind, NodeKind
-
 from orchestrator.traces.errors import ReplayError
 from orchestrator.traces.reader import Trace
 from orchestrator.traces.recorder import ENDS
@@ -22,6 +19,8 @@ from orchestrator.traces.replay.memory import Memory
 from orchestrator.traces.replay.report import Report
 from orchestrator.traces.replay.small import memory_operations, memset
 from orchestrator.traces.timeline import timeline
+from shim.layout import lib
+from shim.wire import Kind, NodeKind
 
 Progress = Callable[[int, str], None]
 

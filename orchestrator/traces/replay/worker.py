@@ -1,6 +1,7 @@
 """The process in which a trace is replayed. ``parent`` starts it: a driver that hangs or crashes harms nobody else.
 
-It takes a request as JSON from standard input and writes lines of JSON to standard output: ``{"at": ...}`` before what may take long, and at last ``{"report": ...}`` or ``{"error": ..., "code": ...}``.
+It takes a request as JSON from standard input and writes lines of JSON to standard output: ``{"at": ...}`` before what
+may take long, and at last ``{"report": ...}`` or ``{"error": ..., "code": ...}``.
 """
 
 from __future__ import annotations
@@ -11,12 +12,11 @@ import sys
 import time
 from typing import Any, TextIO
 
-from tessera.errors import TesseraError
-
 from orchestrator.traces.reader import Trace
 from orchestrator.traces.replay import driver
 from orchestrator.traces.replay.player import Options, Player
 from orchestrator.traces.replay.report import Report
+from tessera.errors import TesseraError
 
 SECONDS = 0.1
 """Between two lines that say where it is. A line is written before whatever can wait, however soon."""

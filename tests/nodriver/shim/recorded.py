@@ -85,7 +85,8 @@ class Program:
     def to_host(self, address: int, data: bytes, host: int = 0x6000, flags: int = lib.WIRE_SYNCHRONOUS) -> int:
         """Bytes that came to the host: these, the program found."""
         number = self.record(Kind.COPY, width=len(data), height=1, depth=1, to=side(host, lib.WIRE_SIDE_HOST),
-                             from_=side(address, lib.WIRE_SIDE_DEVICE), flags=flags, content_kind=lib.WIRE_LATER_CONTENT)
+                             from_=side(address, lib.WIRE_SIDE_DEVICE), flags=flags,
+                             content_kind=lib.WIRE_LATER_CONTENT)
         self.outcome(number, data)
         return number
 
