@@ -65,6 +65,8 @@ def _pieces(database: sqlite3.Connection, content: bytes) -> Iterator[bytes]:
 
 
 def _plain(name: str, coding: int, data: bytes, most: int) -> bytes:
+    if not isinstance(data, bytes):
+        raise ContentError(f"contents {name}: a piece is no bytes")
     if coding == PLAIN:
         return data
     if coding != DEFLATED:

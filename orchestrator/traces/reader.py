@@ -38,13 +38,12 @@ class Trace:
         self.missing: list[str] = []
         size = _check_beginning(self.path)
         self._database = self._open()
-        with self._errors():
-            self._check_kind()
-            short = self._short(size)
-            if partial:
-                self._take_what_is_there(short)
-            elif short:
-                raise TraceError(f"{self.path}: {short}; --partial reads what is there")
+        try:
+            with self._errors():
+                self._begin(size, partial)
+        except TraceError:
+            self._database.close()
+            raise
         self._database.row_factory = sqlite3.Row
 
     def __enter__(self) -> Trace:
@@ -113,6 +112,14 @@ class Trace:
             return sqlite3.connect(f"file:{quote(str(self.path.absolute()))}?mode=ro", uri=True)
         except sqlite3.Error as error:
             raise TraceError(f"{self.path}: {error}") from error
+
+    def _begin(self, size: int, partial: bool) -> None:
+        self._check_kind()
+        short = self._short(size)
+        if partial:
+            self._take_what_is_there(short)
+        elif short:
+            raise TraceError(f"{self.path}: {short}; --partial reads what is there")
 
     def _check_kind(self) -> None:
         self._database.execute("PRAGMA writable_schema = ON")  # to ask a file that is too short, too

@@ -24,7 +24,7 @@ def unsigned(number: int) -> int:
 
 def fitting(value: Any) -> Any:
     """A value that SQLite can hold."""
-    return signed(value) if isinstance(value, int) else value
+    return signed(value) if isinstance(value, int) and value > 0 else value
 
 
 def text(name: str) -> str:

@@ -9,21 +9,16 @@ from orchestrator.traces import schema, views
 
 
 def salvage(damaged: sqlite3.Connection) -> tuple[sqlite3.Connection, list[str]]:
-    """A database of its own with the rows that can be read, and sentences about the others. Raises sqlite3.Error where
-    not even the list of tables can be read."""
+    """A database of its own with the rows that can be read, and sentences about the others."""
     damaged.execute("PRAGMA writable_schema = ON")  # a file that is too short is opened all the same
-    there = {name for (name,) in damaged.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     sound = sqlite3.connect("")  # a file without a name, gone with its connection
     for statement in schema.statements():
         sound.execute(statement)
     missing = []
     for table in schema.TABLES:
-        if table not in there:
-            missing.append(f"table {table}: all of it")
-            continue
         rows, error = _copy(damaged, sound, table)
         if error:
-            missing.append(f"table {table}: rows behind the {rows} that can be read ({error})")
+            missing.append(f"table {table}: {rows} rows can be read, and not all ({error})")
     for statement in views.statements():
         sound.execute(statement)
     sound.commit()

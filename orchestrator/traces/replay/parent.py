@@ -86,8 +86,9 @@ def _messages(descriptor: int, request: Request, at: list[str]) -> Iterator[dict
         selector.register(descriptor, selectors.EVENT_READ)
         while True:
             if not selector.select(request.seconds):
-                raise ReplayDeadline(f"{request.trace}: nothing went on for {request.seconds:g} s at {at[0]}: a "
-                                     "kernel does not end, or waits for what the program did (--deadline SECONDS waits longer)")
+                raise ReplayDeadline(f"{request.trace}: nothing went on for {request.seconds:g} s at {at[0]}: "
+                                     "a kernel does not end, or waits for what the program did; --deadline SECONDS "
+                                     "waits longer")
             data = os.read(descriptor, CHUNK)
             if not data:
                 return
