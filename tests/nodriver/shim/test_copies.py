@@ -6,6 +6,7 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,11 +14,10 @@ import pytest
 
 from shim.tails import data, inline_content
 from shim.wire import Kind, Record, lib
-from softgpu.instrument import Instrument
 from tessera.content import content
 from tessera.driver_api import functions
-from tests.nodriver.shim import observed
-from tests.nodriver.shim.observed import Observed, symbol
+from tests.nodriver.shim import programs
+from tests.nodriver.shim.observed import observe, symbol
 
 ROOM = 1 << 20
 PARTS = ("linear", "arrays", "batches", "fills", "refusals")
@@ -31,19 +31,23 @@ ARRAYS = {"array": (128, 16), "solid": (64, 16)}
 
 
 class Ran(NamedTuple):
-    seen: Observed
+    records: list[Record]
     work: list[dict[str, Any]]
     places: dict[str, int]
 
+    def of(self, *kinds: Kind) -> list[Record]:
+        return [record for record in self.records if record.kind in kinds]
+
     def outcomes(self) -> dict[int, list[Any]]:
         found: dict[int, list[Any]] = defaultdict(list)
-        for record in self.seen.of(Kind.OUTCOME):
+        for record in self.of(Kind.OUTCOME):
             found[record.body.of].append(record.body)
         return found
 
     def sent(self) -> dict[bytes, bytes]:
+        """All contents whose bytes were sent."""
         found: dict[bytes, bytearray] = defaultdict(bytearray)
-        for record in self.seen.of(Kind.DATA):
+        for record in self.of(Kind.DATA):
             assert record.body.offset == len(found[record.body.content])
             found[record.body.content] += data(record)
         return {digest: bytes(whole) for digest, whole in found.items()}
@@ -51,7 +55,7 @@ class Ran(NamedTuple):
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return observed.build("copies", tmp_path_factory.mktemp("copies"), "", "-Wno-override-init")
+    return programs.linked("copies", tmp_path_factory.mktemp("copies"), "", "-Wno-override-init")
 
 
 @pytest.fixture(params=[0, PAYLOADS], ids=["plain", "payloads"])
@@ -59,19 +63,18 @@ def options(request: pytest.FixtureRequest) -> int:
     return int(request.param)
 
 
-def under(program: Path, part: str, options: int, folder: Path) -> Ran:
-    instrument = Instrument(log=folder / "log", work=True)
-    with instrument.variables() as variables:
-        seen = observed.run([program, part], options=options, variables=variables)
-    assert (seen.status, seen.lost) == (0, 0), seen.errors
-    work = [line for line in instrument.records() if line.get("work") in ("copy", "memset")]
-    return Ran(seen, work, json.loads(seen.output))
+@cache
+def under(program: Path, part: str, options: int) -> Ran:
+    seen = observe([program, part], options=options)
+    assert seen.status == 0, seen.errors
+    work = [line for line in seen.work() if line["work"] in ("copy", "memset")]
+    return Ran(seen.records, work, json.loads(seen.output))
 
 
 def done(ran: Ran) -> Iterator[tuple[Record, dict[str, Any]]]:
     """Each record of a copy or fill that did something, with the line of the log for it."""
     outcomes, lines = ran.outcomes(), iter(ran.work)
-    for record in ran.seen.of(Kind.COPY, Kind.SET):
+    for record in ran.of(Kind.COPY, Kind.SET):
         failed = any(outcome.result for outcome in outcomes[record.sequence])
         nothing = not record.body.width * record.body.height * getattr(record.body, "depth", 1)
         if not failed and not nothing:
@@ -101,8 +104,8 @@ def moved(record: Record, places: dict[str, int]) -> bytes:
 
 
 @pytest.mark.parametrize("part", PARTS)
-def test_each_is_recorded_once_as_it_was_done(program: Path, part: str, options: int, tmp_path: Path) -> None:
-    ran = under(program, part, options, tmp_path)
+def test_each_is_recorded_once_as_it_was_done(program: Path, part: str, options: int) -> None:
+    ran = under(program, part, options)
     for record, line in done(ran):
         body = record.body
         assert f"{record.place.stream:#x}" == line["stream"], symbol(record)
@@ -124,9 +127,9 @@ def test_each_is_recorded_once_as_it_was_done(program: Path, part: str, options:
 
 
 @pytest.mark.parametrize("part", PARTS)
-def test_contents_are_what_was_copied(program: Path, part: str, options: int, tmp_path: Path,
+def test_contents_are_what_was_copied(program: Path, part: str, options: int,
                                       record_property: pytest.RecordProperty) -> None:
-    ran = under(program, part, options, tmp_path)
+    ran = under(program, part, options)
     outcomes, sent, checked = ran.outcomes(), ran.sent(), 0
     for record, line in done(ran):
         if line["work"] != "copy":
@@ -158,27 +161,27 @@ def test_contents_are_what_was_copied(program: Path, part: str, options: int, tm
     assert checked
 
 
-def test_all_functions(program: Path, tmp_path: Path) -> None:
+def test_all_functions(program: Path) -> None:
     """None of those that copy, fill or discard is missing among the parts."""
-    met = {symbol(record) for part in PARTS for record in under(program, part, 0, tmp_path).seen.records
+    met = {symbol(record) for part in PARTS for record in under(program, part, 0).records
            if record.kind in (Kind.COPY, Kind.SET, Kind.OTHER_WORK)}
     wanted = re.compile("cuMemcpy|cuMemset|cuMemDiscard|cuMemBatchDecompress")
     assert met == {f.symbol for f in functions() if wanted.match(f.symbol)}
 
 
-def test_what_the_driver_refuses_comes_back(program: Path, options: int, tmp_path: Path) -> None:
-    ran = under(program, "refusals", options, tmp_path)
-    results = [record.body.result for record in ran.seen.of(Kind.OUTCOME) if record.body.result]
+def test_what_the_driver_refuses_comes_back(program: Path, options: int) -> None:
+    ran = under(program, "refusals", options)
+    results = [record.body.result for record in ran.of(Kind.OUTCOME) if record.body.result]
     assert set(results) == {INVALID_VALUE, INVALID_CONTEXT, NOT_SUPPORTED}
     outcomes = ran.outcomes()
-    for record in ran.seen.of(Kind.OTHER_WORK):
+    for record in ran.of(Kind.OTHER_WORK):
         if "Batch" not in symbol(record):
             assert symbol(record) == "cuMemcpy2D_v2" and outcomes[record.sequence][0].result == INVALID_VALUE
 
 
-def test_between_contexts(program: Path, tmp_path: Path) -> None:
-    ran = under(program, "arrays", 0, tmp_path)
-    found = [record for record in ran.seen.of(Kind.COPY) if "Peer" in symbol(record)]
+def test_between_contexts(program: Path) -> None:
+    ran = under(program, "arrays", 0)
+    found = [record for record in ran.of(Kind.COPY) if "Peer" in symbol(record)]
     assert len(found) == 16
     for record in found:
         assert record.body.to.context == ran.places["context"]
@@ -186,10 +189,10 @@ def test_between_contexts(program: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("options", [0, PAYLOADS])
-def test_a_copy_over_its_own_source(program: Path, options: int, tmp_path: Path) -> None:
+def test_a_copy_over_its_own_source(program: Path, options: int) -> None:
     """What the host has afterwards is told: it was what the source held before."""
-    ran = under(program, "overlapping", options, tmp_path)
-    small, large = ran.seen.of(Kind.COPY)[-2:]
+    ran = under(program, "overlapping", options)
+    small, large = ran.of(Kind.COPY)[-2:]
     outcomes = ran.outcomes()
     assert bytes(inline_content(small)) == PATTERN[:300]
     assert [o.content for o in outcomes[large.sequence] if o.has_content] == [content(PATTERN[:6000])]
