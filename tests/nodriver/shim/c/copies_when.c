@@ -144,6 +144,7 @@ static void captured(void) {
     OK(cuGraphGetNodes(graph, NULL, &nodes));
     CHECK(nodes == 5);
     OK(cuGraphInstantiateWithFlags(&exec, graph, 0));
+    OK(cuCtxSynchronize()); /* it copies to the same memory */
     OK(cuGraphLaunch(exec, stream));
     OK(cuCtxSynchronize());
     OK(cuGraphExecDestroy(exec));
