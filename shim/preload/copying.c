@@ -24,7 +24,7 @@ static void set_waiting(struct copy *copy, struct copy_way way) {
   const struct wire_copy_body *body = &copy->body;
   bool from = of_host(&body->from), to = of_host(&body->to);
   bool managed = body->from.kind == WIRE_SIDE_MANAGED || body->to.kind == WIRE_SIDE_MANAGED;
-  copy->synchronous = !way.between && !copy->order && ((from && to) || (!way.async && (from || to) && !managed));
+  copy->synchronous = !copy->order && ((from && to) || (!way.async && (from || to) && !managed));
   copy->waits = copy->synchronous || way.between || may_wait(&copy->sides.to) || may_wait(&copy->sides.from);
 }
 

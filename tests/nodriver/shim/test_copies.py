@@ -137,8 +137,8 @@ def test_contents_are_what_was_copied(program: Path, part: str, options: int,
         body, expected = record.body, moved(record, ran.places)
         told = [o for o in outcomes[record.sequence] if o.has_content]
         from_host, to_host = (side.kind == lib.WIRE_SIDE_HOST for side in (body.from_, body.to))
-        synchronous = from_host and to_host and "Batch" not in symbol(record) and "Peer" not in symbol(record)
-        synchronous |= (from_host or to_host) and not re.search("Async|Peer", symbol(record))
+        synchronous = from_host and to_host and "Batch" not in symbol(record)
+        synchronous |= (from_host or to_host) and "Async" not in symbol(record)
         assert bool(body.flags & lib.WIRE_SYNCHRONOUS) == synchronous, symbol(record)
         assert len(told) == len({(o.content, o.bytes) for o in told}) <= 1 + (from_host and to_host), symbol(record)
         for outcome in told:
