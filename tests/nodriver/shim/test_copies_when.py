@@ -19,6 +19,7 @@ from tools import native
 
 PATTERN = bytes((n * 2654435761 & 0xFFFFFFFF) >> 21 & 255 for n in range(1 << 20))
 SMALL, LARGE = 1000, 100000
+SECONDS = 60.0
 PAYLOADS = int(lib.WIRE_PAYLOADS)
 NONE, INLINE, HASHED, LATER = (int(kind) for kind in (
     lib.WIRE_NO_CONTENT, lib.WIRE_INLINE_CONTENT, lib.WIRE_HASHED_CONTENT, lib.WIRE_LATER_CONTENT))
@@ -33,7 +34,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def under(program: Path, part: str, options: int, **variables: str) -> list[Record]:
     """The records behind those of the copy with which each part begins."""
-    seen = observe([program, part], options=options, **variables)
+    seen = observe([program, part], options=options, seconds=SECONDS, **variables)
     assert seen.status == 0, seen.errors
     first = next(record.sequence for record in seen.records if record.kind is Kind.COPY)
     return [record for record in seen.records
@@ -64,6 +65,14 @@ def test_calls_return_though_their_stream_stands_still(program: Path, options: i
     sizes = [SMALL, LARGE, None, LARGE, None, LARGE, LARGE] if options else []
     expected = {record.sequence: [HASHES[size]] for record, size in zip(found, sizes, strict=False) if size}
     assert contents == expected
+
+
+@pytest.mark.parametrize("options", [0, PAYLOADS])
+def test_others_get_on_in_a_stream_for_which_a_call_waits(program: Path, options: int) -> None:
+    records = under(program, "waiting", options)
+    first, second = copies(records)
+    assert told(records) == ({first.sequence: [HASHES[LARGE]]} if options else {})
+    assert second.body.content_kind == NONE
 
 
 @pytest.mark.parametrize("options", [0, PAYLOADS])
