@@ -10,6 +10,10 @@ CUcontext context_now(void); /* the thread's; NULL without one */
 void context_known(CUcontext context);
 /* It was made, for a device; `primary`: the device's own. */
 void context_made(CUcontext context, CUdevice device, bool primary, unsigned function);
-void context_end(CUcontext context, unsigned function); /* with all that belongs to it */
+CUcontext primary_context(CUdevice device);             /* the last one that was made; NULL without one */
+/* It ends in a call, with all that belongs to it; `ending` is for `ending_done`. If that fails, it is there again. */
+struct ending;
+void context_end(struct ending *ending, CUcontext context, unsigned function);
+void context_again(CUcontext context);
 
 #endif

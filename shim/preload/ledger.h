@@ -3,21 +3,37 @@
 #define TESSERA_LEDGER_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "wire.h"
 
 enum { LEDGER_BUCKETS = 4096 };
 
-struct announced;
+struct announced {
+  struct announced *before, *after; /* in the order in which they came */
+  struct announced *next;           /* in the bucket, or among those that have ended */
+  uint64_t key, key2;
+  uint64_t ended_by; /* sequence of a record of WIRE_END */
+  size_t bytes;      /* of all this, with what belongs to the record */
+  struct wire_head record;
+};
 
 struct ledger {
   struct announced *first, *last;
+  struct announced *ended; /* by calls that have not come back yet, the last one first */
+  bool keep_ended;         /* the next WIRE_END is of such a call */
   struct announced *buckets[LEDGER_BUCKETS];
 };
 
 /* Keep a record that announces a thing, in place of the one of the same handle; forget those of what a WIRE_END names.
- * Under the ring's lock, like the next. */
+ * Under the ring's lock, like all that follow. */
 void ledger_enter(const struct wire_head *record);
+
+/* What a WIRE_END with `keep_ended` took away, in its order, linked by `next`: the caller's to give back. */
+struct announced *ledger_ended(uint64_t by);
+
+/* The record that announced a thing; NULL without one. */
+const struct wire_head *ledger_find(enum wire_kind kind, uint64_t handle);
 
 /* Each of them; false as soon as `say_again` gives false. */
 typedef bool say_again_t(const struct wire_head *record, void *with);
