@@ -2,13 +2,14 @@
 
     python -m shim.generate FOLDER
 
-``real.h``: the driver's functions by name, and the numbers of all functions. ``hooks.h``: the functions that the library
-has of its own. ``doors.c``: the symbols that programs see, and tables by number.
+``real.h``: the driver's functions by name, and the numbers of all functions. ``hooks.h``: the functions that the
+library has of its own. ``doors.c``: the symbols that programs see, and tables by number.
 """
 
 from __future__ import annotations
 
 import sys
+from functools import cache
 from pathlib import Path
 
 from tessera.driver_api import NOTE, TRACK, Function, functions
@@ -18,6 +19,7 @@ TYPED = ("cuda",)
 """Headers that need no others."""
 
 
+@cache
 def digest() -> int:
     """FNV-1a, 32 bits, of all symbols, each with a line feed behind it."""
     value = 0x811C9DC5

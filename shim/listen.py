@@ -39,7 +39,7 @@ SOURCES = Path(__file__).resolve().parent.parent
 
 
 class Client(NamedTuple):
-    """A program that was accepted. ``number`` is this listener's own; ``process`` the system's; ``program`` its file."""
+    """A program that was accepted: a number that the listener gives once, its process, its file."""
 
     number: int
     process: int

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
 from typing import Any, NamedTuple
 
 from shim.errors import WireError
+from shim.generate import digest
 from shim.layout import layout, lib
 from shim.wire import Buffer
 from tessera.driver_api import functions
@@ -14,15 +14,6 @@ from tessera.driver_api import functions
 BATCH, HELLO, WELCOME = layout("wire_batch"), layout("wire_hello"), layout("wire_welcome")
 BYE = b"bye"
 """What the reader of batches answers to the last one, and to one after which it wants no more."""
-
-
-@cache
-def list_digest() -> int:
-    """FNV-1a, 32 bits, of the symbols of all driver functions in their order, a line feed after each."""
-    digest = 0x811C9DC5
-    for byte in "".join([f"{function.symbol}\n" for function in functions()]).encode():
-        digest = (digest ^ byte) * 0x01000193 & 0xFFFFFFFF
-    return digest
 
 
 class Hello(NamedTuple):
@@ -44,7 +35,7 @@ def read_hello(message: bytes) -> Hello:
         raise WireError(f"greeting: {len(message)} bytes, and must be {HELLO.size}")
     said = HELLO.read(message)
     wanted = {"magic": lib.WIRE_MAGIC, "version": lib.WIRE_VERSION, "size": HELLO.size, "functions": len(functions()),
-              "list": list_digest(), "ring_bytes": lib.WIRE_RING_BYTES}
+              "list": digest(), "ring_bytes": lib.WIRE_RING_BYTES}
     _check(said._asdict(), wanted, "greeting")
     return Hello(said.process, said.program.partition(b"\0")[0].decode(errors="replace"))
 
@@ -52,7 +43,7 @@ def read_hello(message: bytes) -> Hello:
 def hello(process: int, program: str, **other: int) -> bytes:
     """A greeting, as the library sends it; ``other`` values of its fields for tests."""
     said = HELLO.zero()._replace(magic=lib.WIRE_MAGIC, version=lib.WIRE_VERSION, size=HELLO.size, process=process,
-                                 functions=len(functions()), list=list_digest(), ring_bytes=lib.WIRE_RING_BYTES,
+                                 functions=len(functions()), list=digest(), ring_bytes=lib.WIRE_RING_BYTES,
                                  program=program.encode(errors="surrogateescape")[:255])
     return HELLO.pack(said._replace(**other))
 

@@ -3,8 +3,8 @@
     python -m shim.relay < CONFIGURATION
 
 Standard input has one line of JSON, see :class:`Configuration`, and stays open as long as who started it lives. The
-relay ends when its program has ended and all that it wrote has been received, when the reader wants no more, or with its
-parent.
+relay ends when its program has ended and all that it wrote has been received, when the reader wants no more, or with
+its parent.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ PAUSE_SECONDS = 0.001
 """After a message of fewer bytes than ``FULL``, so that records of a busy program come in few messages."""
 WAIT_SECONDS = 0.1
 HIGH_WATER = 2
-"""Messages that wait on each side: a reader that stands still soon stops the relay, and the records stay in the ring."""
+"""Messages that wait on each side: a reader that stands still soon stops the relay, and records stay in the ring."""
 
 
 @dataclass(frozen=True)

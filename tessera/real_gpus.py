@@ -11,8 +11,9 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from ctypes import CDLL, byref, c_char, c_char_p, c_int, c_size_t, create_string_buffer
+from ctypes import CDLL, byref, c_char, c_char_p, c_int, c_size_t, c_void_p, cast, create_string_buffer
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from tessera.errors import ExitCode, TesseraError
@@ -51,10 +52,11 @@ class RealGpu:
 
 @dataclass(frozen=True)
 class RealMachine:
-    """``version``: the one of CUDA that the driver reports, (13, 0)."""
+    """``version``: the one of CUDA that the driver reports, (13, 0). ``library``: its file, an absolute path."""
 
     version: tuple[int, int]
     gpus: tuple[RealGpu, ...]
+    library: str = ""
 
 
 def find(library: str = LIBRARY) -> RealMachine | None:
@@ -77,7 +79,7 @@ def find(library: str = LIBRARY) -> RealMachine | None:
         raise DriverTrouble(f"{library} is here and has no GPU that works: {said['failed']}")
     gpus = [RealGpu(g["name"], (g["major"], g["minor"]), g["memory"], g["sms"], frozenset(g["peers"]))
             for g in said["gpus"]]
-    return RealMachine((said["version"] // 1000, said["version"] % 1000 // 10), tuple(gpus))
+    return RealMachine((said["version"] // 1000, said["version"] % 1000 // 10), tuple(gpus), said["library"])
 
 
 class _Failed(Exception):
@@ -119,6 +121,16 @@ class _Driver:
             "sms": self.number("cuDeviceGetAttribute", _SMS, device),
         }  # fmt: skip
 
+    def path(self) -> str:
+        """The file of the library."""
+        address = cast(self._library.cuInit, c_void_p).value or 0
+        for line in Path("/proc/self/maps").read_text(encoding="utf-8").splitlines():
+            span, *_, name = line.split(maxsplit=5)
+            begin, _, end = span.partition("-")
+            if int(begin, 16) <= address < int(end, 16):
+                return name
+        return ""
+
     def software(self) -> bool:
         identity = (c_char * 16)()
         self.call("cuDeviceGetUuid", identity, 0)
@@ -130,7 +142,8 @@ class _Driver:
         count = self.number("cuDeviceGetCount")
         return {
             "failed": None if count else "it counts none", "software": count > 0 and self.software(),
-            "version": self.number("cuDriverGetVersion"), "gpus": [self.gpu(n, count) for n in range(count)],
+            "version": self.number("cuDriverGetVersion"), "library": self.path(),
+            "gpus": [self.gpu(n, count) for n in range(count)],
         }  # fmt: skip
 
 

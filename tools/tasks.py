@@ -10,7 +10,7 @@ from pathlib import Path
 from tools import driver, native, report, shim, tiers, venv, wheel
 from tools.steps import BUILD, ROOT, StepFailed, relative, run, say, stream
 
-TYPED = ("tessera", "ptxparse", "softgpu", "shim", "tools", "build.py", "setup.py")
+TYPED = ("tessera", "ptxparse", "softgpu", "shim", "orchestrator", "tools", "build.py", "setup.py")
 BENCHMARKS = ROOT / "benchmarks"
 
 

@@ -83,7 +83,7 @@ CUresult hook_cuMipmappedArrayGetLevel(CUarray *level, CUmipmappedArray whole, u
   CUresult result = DRIVER(real.cuMipmappedArrayGetLevel(level, whole, number));
   if (result || !level || is_announced(WIRE_ARRAY, number_of(*level))) return result;
   CUDA_ARRAY3D_DESCRIPTOR_v2 found = {0}, *descriptor = &found;
-  if (real.cuArray3DGetDescriptor_v2 && DRIVER(real.cuArray3DGetDescriptor_v2(&found, *level)))
+  if (real.cuArray3DGetDescriptor_v2 && ASK(real.cuArray3DGetDescriptor_v2(&found, *level)))
     found = (CUDA_ARRAY3D_DESCRIPTOR_v2){0};
   struct wire_array what = DEEP(descriptor);
   what.of = number_of(whole);

@@ -3,6 +3,7 @@
 #include "contexts.h"
 #include "doors.h"
 #include "hooks.h"
+#include "streams.h"
 #include "things.h"
 
 static CUresult made(CUcontext *context, CUdevice device, bool primary, unsigned function, CUresult result) {
@@ -31,24 +32,37 @@ CUresult hook_cuCtxCreate_v4(CUcontext *pctx, CUctxCreateParams *params, unsigne
   return made(pctx, dev, false, NUMBER_cuCtxCreate_v4, DRIVER(real.cuCtxCreate_v4(pctx, params, flags, dev)));
 }
 
-static CUresult ended(struct ending *ending, CUcontext context, CUresult result) {
-  ending_done(ending, result);
-  if (result != CUDA_SUCCESS) context_again(context);
+struct context_ending {
+  struct ending ending;
+  CUcontext context;
+  unsigned captures;
+};
+
+static struct context_ending begin(CUcontext context, unsigned function) {
+  struct context_ending end = {.context = context};
+  end.captures = context_end(&end.ending, context, function);
+  return end;
+}
+
+static CUresult ended(struct context_ending *end, CUresult result) {
+  ending_done(&end->ending, result);
+  if (result == CUDA_SUCCESS)
+    captures_over(end->captures);
+  else
+    context_again(end->context);
   return result;
 }
 
 CUresult hook_cuCtxDestroy(CUcontext ctx) {
   if (!ctx || !recording()) return real.cuCtxDestroy(ctx);
-  struct ending ending;
-  context_end(&ending, ctx, NUMBER_cuCtxDestroy);
-  return ended(&ending, ctx, real.cuCtxDestroy(ctx));
+  struct context_ending end = begin(ctx, NUMBER_cuCtxDestroy);
+  return ended(&end, real.cuCtxDestroy(ctx));
 }
 
 CUresult hook_cuCtxDestroy_v2(CUcontext ctx) {
   if (!ctx || !recording()) return real.cuCtxDestroy_v2(ctx);
-  struct ending ending;
-  context_end(&ending, ctx, NUMBER_cuCtxDestroy_v2);
-  return ended(&ending, ctx, real.cuCtxDestroy_v2(ctx));
+  struct context_ending end = begin(ctx, NUMBER_cuCtxDestroy_v2);
+  return ended(&end, real.cuCtxDestroy_v2(ctx));
 }
 
 CUresult hook_cuCtxAttach(CUcontext *pctx, unsigned flags) {
@@ -64,9 +78,8 @@ CUresult hook_cuCtxAttach(CUcontext *pctx, unsigned flags) {
 CUresult hook_cuCtxDetach(CUcontext ctx) {
   if (!ctx || !recording()) return real.cuCtxDetach(ctx);
   if (use_end(WIRE_CONTEXT, number_of(ctx)) == USES_UNKNOWN) {
-    struct ending ending;
-    context_end(&ending, ctx, NUMBER_cuCtxDetach);
-    return ended(&ending, ctx, real.cuCtxDetach(ctx));
+    struct context_ending end = begin(ctx, NUMBER_cuCtxDetach);
+    return ended(&end, real.cuCtxDetach(ctx));
   }
   CUresult result = DRIVER(real.cuCtxDetach(ctx));
   if (result != CUDA_SUCCESS) use_begin(WIRE_CONTEXT, number_of(ctx), number_of(ctx));
@@ -86,7 +99,7 @@ static bool is_there(CUcontext context) { return context && table_find(&session-
 static bool is_active(CUdevice device) {
   unsigned flags;
   int active = 0;
-  return DRIVER(real.cuDevicePrimaryCtxGetState(device, &flags, &active)) == CUDA_SUCCESS && active;
+  return ASK(real.cuDevicePrimaryCtxGetState(device, &flags, &active)) == CUDA_SUCCESS && active;
 }
 
 typedef CUresult of_device(CUdevice device);
@@ -95,22 +108,21 @@ typedef CUresult of_device(CUdevice device);
 static CUresult release(CUdevice device, of_device *call, unsigned function) {
   CUcontext context = primary_context(device);
   int left = use_end(WIRE_CONTEXT, (uint64_t)device);
-  struct ending ending;
   if (!is_there(context) || left > 0) {
     CUresult result = DRIVER(call(device));
     if (result != CUDA_SUCCESS && left >= 0) use_begin(WIRE_CONTEXT, (uint64_t)device, 0);
     return result;
   }
-  context_end(&ending, context, function);
+  struct context_ending end = begin(context, function);
   CUresult result = call(device);
   if (result == CUDA_SUCCESS && is_active(device) && primary_context(device) == context &&
       !table_find(&session->uses, (uint64_t)device, WIRE_CONTEXT)) {
-    ending_undo(&ending);
+    ending_undo(&end.ending);
     context_again(context);
     return result;
   }
   if (result != CUDA_SUCCESS && left >= 0) use_begin(WIRE_CONTEXT, (uint64_t)device, 0);
-  return ended(&ending, context, result);
+  return ended(&end, result);
 }
 
 CUresult hook_cuDevicePrimaryCtxRelease(CUdevice_v1 dev) {
@@ -127,9 +139,8 @@ CUresult hook_cuDevicePrimaryCtxRelease_v2(CUdevice_v1 dev) {
 static CUresult reset(CUdevice device, of_device *call, unsigned function) {
   CUcontext context = primary_context(device);
   if (!is_there(context)) return DRIVER(call(device));
-  struct ending ending;
-  context_end(&ending, context, function);
-  return ended(&ending, context, call(device));
+  struct context_ending end = begin(context, function);
+  return ended(&end, call(device));
 }
 
 CUresult hook_cuDevicePrimaryCtxReset(CUdevice_v1 dev) {

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "ask.h"
 #include "doors.h"
 #include "session.h"
 
@@ -85,7 +86,7 @@ static uint64_t module_of(uint64_t handle, bool is_kernel) {
 
 static const struct kernel *ask(uint64_t handle) {
   bool is_kernel = table_find(&session->kernels, handle, MARK) != NULL;
-  inside++;
+  struct asking asking = ask_begin();
   int count = count_parameters(handle, is_kernel);
   if (count < 0 && !is_kernel && count_parameters(handle, true) >= 0) {
     is_kernel = true;
@@ -101,7 +102,7 @@ static const struct kernel *ask(uint64_t handle) {
     layout[i] = (struct wire_parameter){(uint32_t)offset, (uint32_t)size};
   }
   const char *name = name_of(handle, is_kernel);
-  inside--;
+  ask_end(asking);
   told.layout = layout;
   const struct kernel *made = announce(handle, is_kernel, name, told);
   store_give(layout, bytes);

@@ -28,12 +28,14 @@ static uint64_t key_of(const struct wire_head *record) {
   return key;
 }
 
+static uint64_t export_key(unsigned kind) { return WIRE_EXPORT | (uint64_t)kind << 32; }
+
 /* What tells those of one handle apart. */
 static uint64_t key2_of(union any record) {
   unsigned kind = record.head->kind;
   switch (kind) {
-    case WIRE_GRAPH_NODE: return ((const struct wire_node *)(const void *)(record.graph_node + 1))->node ^ kind;
-    case WIRE_EXPORT: return kind | (uint64_t)record.export->kind << 32;
+    case WIRE_GRAPH_NODE: return ledger_change_key(((const struct wire_node *)(const void *)(record.graph_node + 1))->node);
+    case WIRE_EXPORT: return export_key(record.export->kind);
     case WIRE_ACCESS: /* of each place, to each range */
       return (kind | (uint64_t)record.access->location_type << 8 | (uint64_t)(uint32_t)record.access->location << 32) ^
              record.access->bytes;
@@ -59,10 +61,6 @@ static uint64_t context_of(union any record) {
   }
 }
 
-static bool is_variable(union any record, uint64_t owner) {
-  return record.head->kind == WIRE_MEMORY && record.memory->kind == WIRE_VARIABLE && record.memory->owner == owner;
-}
-
 static bool inside_of(uint64_t address, uint64_t bytes, const struct wire_end *range) {
   return address >= range->handle && address - range->handle <= range->bytes &&
          bytes <= range->bytes - (address - range->handle);
@@ -75,44 +73,37 @@ static bool in_range(union any record, const struct wire_end *what) {
          inside_of(record.memory->address, record.memory->bytes, what);
 }
 
-/* Whether one ends with another one. */
+/* Whether one ends with another one that it names itself. */
 static bool belongs(union any record, const struct wire_end *what) {
-  uint64_t handle = what->handle;
   unsigned kind = record.head->kind;
   switch (what->kind) {
-    case WIRE_CONTEXT: return context_of(record) == handle;
-    case WIRE_MODULE:
-      return (kind == WIRE_FUNCTION && record.function->module == handle) || is_variable(record, handle) ||
-             (kind == WIRE_MODULE && record.module->of == handle);
-    case WIRE_ARRAY: return kind == WIRE_ARRAY && record.array->of == handle;
-    case WIRE_GRAPH_EXEC: return kind == WIRE_GRAPH_NODE && record.graph_node->exec == handle;
-    case WIRE_LINK_INPUT: return (kind == WIRE_LINK_INPUT || kind == WIRE_LINK_OUTPUT) && key_of(record.head) == handle;
+    case WIRE_CONTEXT: return context_of(record) == what->handle;
+    case WIRE_MODULE: return kind == WIRE_FUNCTION && record.function->module == what->handle;
+    case WIRE_LINK_INPUT:
+      return (kind == WIRE_LINK_INPUT || kind == WIRE_LINK_OUTPUT) && key_of(record.head) == what->handle;
     default: return in_range(record, what);
   }
 }
 
+/* Whether ending it may end more than what is found by its handle. */
 static bool has_more(const struct wire_end *what) {
   switch (what->kind) {
     case WIRE_CONTEXT:
-    case WIRE_MODULE:
+    case WIRE_MODULE: return what->handle != 0;
     case WIRE_ARRAY:
-    case WIRE_GRAPH_EXEC: return what->handle != 0;
-    case WIRE_MEMORY: return what->memory == WIRE_MAPPED;
-    default: return what->kind == WIRE_LINK_INPUT || what->kind == WIRE_RESERVATION;
+    case WIRE_LINK_INPUT:
+    case WIRE_RESERVATION: return true;
+    default: return what->kind == WIRE_MEMORY && what->memory == WIRE_MAPPED;
   }
 }
 
-static void take_out(struct ledger *ledger, struct announced *entry) {
+/* `by`: a record of WIRE_END whose call may fail yet, 0 for none. */
+static void forget(struct ledger *ledger, struct announced *entry, uint64_t by) {
   struct announced **link = &ledger->buckets[bucket_of(entry->key, entry->key2)];
   while (*link != entry) link = &(*link)->next;
   *link = entry->next;
   *(entry->before ? &entry->before->after : &ledger->first) = entry->after;
   *(entry->after ? &entry->after->before : &ledger->last) = entry->before;
-}
-
-/* With what else is said of it; `by`: a record whose call may fail yet, 0 for none. */
-static void forget_one(struct ledger *ledger, struct announced *entry, uint64_t by) {
-  take_out(ledger, entry);
   if (!by) {
     store_give(entry, entry->bytes);
     return;
@@ -128,10 +119,28 @@ static struct announced *find(struct ledger *ledger, uint64_t key, uint64_t key2
   return found;
 }
 
+/* The new parameters of the nodes of an executable graph. */
+static void forget_changes(struct ledger *ledger, const struct wire_graph_exec *exec, uint64_t by) {
+  const struct wire_node *node = (const void *)(exec + 1);
+  for (uint32_t i = 0; i < exec->nodes; i++, node = (const void *)((const char *)node + node->size)) {
+    struct announced *change = find(ledger, exec->exec, ledger_change_key(node->node));
+    if (change) forget(ledger, change, by);
+  }
+}
+
+/* With what is said of it beside. */
+static void forget_whole(struct ledger *ledger, struct announced *entry, uint64_t by) {
+  union any any = {.head = &entry->record};
+  struct announced *export = find(ledger, entry->key, export_key(any.head->kind));
+  if (any.head->kind == WIRE_GRAPH_EXEC) forget_changes(ledger, any.graph_exec, by);
+  forget(ledger, entry, by);
+  if (export) forget(ledger, export, by);
+}
+
 static void keep(struct ledger *ledger, const struct wire_head *record) {
   uint64_t key = key_of(record), key2 = key2_of((union any){.head = record});
   struct announced *old = find(ledger, key, key2);
-  if (old) forget_one(ledger, old, 0);
+  if (old) forget_whole(ledger, old, 0);
   size_t bytes = sizeof(struct announced) - sizeof(struct wire_head) + record->size;
   struct announced *made = store_take(bytes);
   if (!made) return;
@@ -147,42 +156,45 @@ static void keep(struct ledger *ledger, const struct wire_head *record) {
   ledger->last = made;
 }
 
-/* Gives what came behind it. */
-static struct announced *forget(struct ledger *ledger, struct announced *entry, uint64_t by) {
-  struct announced *export = find(ledger, entry->key, WIRE_EXPORT | (uint64_t)entry->record.kind << 32);
-  struct announced *after = entry->after;
-  if (export && export == after) after = export->after;
-  forget_one(ledger, entry, by);
-  if (export) forget_one(ledger, export, by);
-  return after;
+/* Whether it ends with another one, as that one leaves or, with a context, has never been announced. */
+static bool follows(struct ledger *ledger, union any record, bool unknown) {
+  struct announced *owner = NULL;
+  switch (record.head->kind) {
+    case WIRE_FUNCTION:
+      owner = find(ledger, record.function->module, WIRE_MODULE);
+      return owner ? owner->leaving : unknown && !record.function->kernel;
+    case WIRE_MODULE: owner = find(ledger, record.module->of, WIRE_MODULE); break;
+    case WIRE_ARRAY: owner = find(ledger, record.array->of, WIRE_ARRAY); break;
+    case WIRE_GRAPH_NODE: owner = find(ledger, record.graph_node->exec, WIRE_GRAPH_EXEC); break;
+    case WIRE_EXPORT: owner = find(ledger, record.export->address, record.export->kind); break;
+    case WIRE_MEMORY:
+      if (record.memory->kind == WIRE_VARIABLE) owner = find(ledger, record.memory->owner, WIRE_MODULE);
+      break;
+    default: break;
+  }
+  return owner && owner->leaving;
 }
 
-/* Whether it belongs to something that has ended with a context. */
-static bool orphan(struct ledger *ledger, union any record) {
-  if (record.head->kind == WIRE_FUNCTION)
-    return !record.function->kernel && !find(ledger, record.function->module, WIRE_MODULE);
-  if (record.head->kind == WIRE_GRAPH_NODE) return !find(ledger, record.graph_node->exec, WIRE_GRAPH_EXEC);
-  return false;
+/* First all that go are marked: what something belongs to was announced before it. */
+static void end_all(struct ledger *ledger, const struct wire_end *what, uint64_t by) {
+  struct announced *entry = find(ledger, what->handle, what->kind), *after;
+  if (entry) entry->leaving = true;
+  for (entry = ledger->first; entry; entry = entry->after) {
+    union any any = {.head = &entry->record};
+    if (belongs(any, what) || follows(ledger, any, what->kind == WIRE_CONTEXT)) entry->leaving = true;
+  }
+  for (entry = ledger->first; entry; entry = after) {
+    after = entry->after;
+    if (!entry->leaving) continue;
+    entry->leaving = false;
+    forget(ledger, entry, by);
+  }
 }
 
 static void end(struct ledger *ledger, const struct wire_end *what, uint64_t by) {
-  struct announced *entry = find(ledger, what->handle, what->kind);
-  if (entry) forget(ledger, entry, by);
-  for (entry = has_more(what) ? ledger->first : NULL; entry;) {
-    struct announced *after = entry->after;
-    if (belongs((union any){.head = &entry->record}, what)) {
-      struct wire_end inner = {.handle = entry->key, .kind = entry->record.kind};
-      if (what->kind == WIRE_MODULE && inner.kind == WIRE_MODULE) {
-        end(ledger, &inner, by);
-        after = ledger->first; /* what came after may be gone too */
-      } else {
-        after = forget(ledger, entry, by);
-      }
-    }
-    entry = after;
-  }
-  for (entry = what->kind == WIRE_CONTEXT && what->handle ? ledger->first : NULL; entry;)
-    entry = orphan(ledger, (union any){.head = &entry->record}) ? forget(ledger, entry, by) : entry->after;
+  struct announced *entry = has_more(what) ? NULL : find(ledger, what->handle, what->kind);
+  if (entry) forget_whole(ledger, entry, by);
+  if (has_more(what)) end_all(ledger, what, by);
 }
 
 void ledger_enter(const struct wire_head *record) {
@@ -212,9 +224,18 @@ struct announced *ledger_ended(uint64_t by) {
   return found;
 }
 
-const struct wire_head *ledger_find(enum wire_kind kind, uint64_t handle) {
-  const struct announced *found = find(&session->ledger, handle, kind);
+const struct wire_head *ledger_find(uint64_t what, uint64_t handle) {
+  const struct announced *found = find(&session->ledger, handle, what);
   return found ? &found->record : NULL;
+}
+
+void *ledger_copy(uint64_t what, uint64_t handle) {
+  lock_take(&session->ring.lock);
+  const struct wire_head *record = ledger_find(what, handle);
+  void *made = record ? store_take(record->size) : NULL;
+  if (made) memcpy(made, record, record->size);
+  lock_give(&session->ring.lock);
+  return made;
 }
 
 bool ledger_each(say_again_t *say_again, void *with) {

@@ -23,7 +23,7 @@ struct ending memory_end(unsigned function, uint64_t address, unsigned kind) {
 bool allocation_of(uint64_t address, uint64_t *start, uint64_t *bytes) {
   CUdeviceptr_v2 base = 0;
   size_t size = 0;
-  if (!real.cuMemGetAddressRange_v2 || DRIVER(real.cuMemGetAddressRange_v2(&base, &size, address))) return false;
+  if (!real.cuMemGetAddressRange_v2 || ASK(real.cuMemGetAddressRange_v2(&base, &size, address))) return false;
   *start = base;
   *bytes = size;
   return true;
@@ -39,7 +39,7 @@ void memory_exported(unsigned function, uint64_t address) {
 int device_of(uint64_t address) {
   int device = -1;
   if (!real.cuPointerGetAttribute ||
-      DRIVER(real.cuPointerGetAttribute(&device, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, address)) != CUDA_SUCCESS)
+      ASK(real.cuPointerGetAttribute(&device, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, address)) != CUDA_SUCCESS)
     return -1;
   return device;
 }

@@ -75,7 +75,7 @@ CUresult hook_cuMemFree_v2(CUdeviceptr_v2 pointer) {
 static uint64_t pool_here(void) {
   CUmemoryPool pool = NULL;
   CUdevice device = device_here();
-  if (device < 0 || !real.cuDeviceGetMemPool || DRIVER(real.cuDeviceGetMemPool(&pool, device))) return 0;
+  if (device < 0 || !real.cuDeviceGetMemPool || ASK(real.cuDeviceGetMemPool(&pool, device))) return 0;
   return number_of(pool);
 }
 

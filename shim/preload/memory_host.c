@@ -5,7 +5,7 @@
 /* Devices may have another address for it. */
 static uint64_t device_address(void *pointer) {
   CUdeviceptr_v2 found = 0;
-  if (!real.cuMemHostGetDevicePointer_v2 || DRIVER(real.cuMemHostGetDevicePointer_v2(&found, pointer, 0))) return 0;
+  if (!real.cuMemHostGetDevicePointer_v2 || ASK(real.cuMemHostGetDevicePointer_v2(&found, pointer, 0))) return 0;
   return found == number_of(pointer) ? 0 : found;
 }
 

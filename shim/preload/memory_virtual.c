@@ -32,7 +32,7 @@ static void physical(unsigned function, uint64_t handle, uint64_t bytes, const C
 static CUmemAllocationProp_v1 properties_of(CUmemGenericAllocationHandle_v1 handle) {
   CUmemAllocationProp_v1 found = {0};
   if (!real.cuMemGetAllocationPropertiesFromHandle ||
-      DRIVER(real.cuMemGetAllocationPropertiesFromHandle(&found, handle)) != CUDA_SUCCESS)
+      ASK(real.cuMemGetAllocationPropertiesFromHandle(&found, handle)) != CUDA_SUCCESS)
     return (CUmemAllocationProp_v1){0};
   return found;
 }

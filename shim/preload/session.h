@@ -19,7 +19,7 @@ struct session {
   uint32_t state;          /* enum session_state */
   uint32_t options;        /* enum wire_option */
   uint32_t version;        /* of the driver, as it says */
-  uint32_t captures;       /* streams that are being captured, about: 0 for sure if there are none */
+  uint32_t captures;       /* captures that streams have begun: 0 only if no stream is captured */
   struct lock store_lock;
   struct store store;
   struct ring ring;

@@ -22,23 +22,32 @@ CUresult hook_cuStreamCreateWithPriority(CUstream *stream, unsigned flags, int p
 /* Default streams do not end: the driver says so. */
 static bool may_end(CUstream stream) { return number_of(stream) > PER_THREAD_STREAM && recording(); }
 
-static struct ending begin(CUstream stream, unsigned function) {
-  struct ending ending =
-      ending_begin(function, (struct wire_end){.kind = WIRE_STREAM, .handle = number_of(stream)});
-  stream_end(stream);
-  return ending;
+struct stream_ending {
+  struct ending ending;
+  unsigned captures;
+};
+
+static struct stream_ending begin(CUstream stream, unsigned function) {
+  struct wire_end what = {.kind = WIRE_STREAM, .handle = number_of(stream)};
+  struct ending ending = ending_begin(function, what);
+  return (struct stream_ending){ending, stream_end(stream)};
+}
+
+static CUresult ended(struct stream_ending *end, CUresult result) {
+  if (result == CUDA_SUCCESS) captures_over(end->captures);
+  return ending_done(&end->ending, result);
 }
 
 CUresult hook_cuStreamDestroy(CUstream stream) {
   if (!may_end(stream)) return real.cuStreamDestroy(stream);
-  struct ending ending = begin(stream, NUMBER_cuStreamDestroy);
-  return ending_done(&ending, real.cuStreamDestroy(stream));
+  struct stream_ending end = begin(stream, NUMBER_cuStreamDestroy);
+  return ended(&end, real.cuStreamDestroy(stream));
 }
 
 CUresult hook_cuStreamDestroy_v2(CUstream stream) {
   if (!may_end(stream)) return real.cuStreamDestroy_v2(stream);
-  struct ending ending = begin(stream, NUMBER_cuStreamDestroy_v2);
-  return ending_done(&ending, real.cuStreamDestroy_v2(stream));
+  struct stream_ending end = begin(stream, NUMBER_cuStreamDestroy_v2);
+  return ended(&end, real.cuStreamDestroy_v2(stream));
 }
 
 /* Events. */

@@ -33,7 +33,7 @@ CUresult hook_cuLibraryGetKernel(CUkernel *kernel, CUlibrary library, const char
 CUresult hook_cuLibraryEnumerateKernels(CUkernel *kernels, unsigned count, CUlibrary library) {
   if (!recording()) return real.cuLibraryEnumerateKernels(kernels, count, library);
   unsigned there = 0;
-  if (real.cuLibraryGetKernelCount) DRIVER(real.cuLibraryGetKernelCount(&there, library));
+  if (real.cuLibraryGetKernelCount) ASK(real.cuLibraryGetKernelCount(&there, library));
   CUresult result = DRIVER(real.cuLibraryEnumerateKernels(kernels, count, library));
   if (count > there) count = there;
   for (unsigned i = 0; result == CUDA_SUCCESS && kernels && i < count && i < MOST_KERNELS; i++)
@@ -49,19 +49,9 @@ CUresult hook_cuLibraryGetModule(CUmodule *module, CUlibrary library) {
   return result;
 }
 
-/* The record that announced a kernel, in memory of the caller's to give back; NULL without one. */
-static struct wire_function *announced(CUkernel kernel) {
-  struct wire_function *copy = NULL;
-  lock_take(&session->ring.lock);
-  const struct wire_head *found = ledger_find(WIRE_FUNCTION, number_of(kernel));
-  if (found && (copy = store_take(found->size))) memcpy(copy, found, found->size);
-  lock_give(&session->ring.lock);
-  return copy;
-}
-
 /* A driver that cannot be asked: the function is like its kernel. */
 static void tell_like(CUfunction function, CUkernel kernel, CUmodule module) {
-  struct wire_function *record = announced(kernel);
+  struct wire_function *record = ledger_copy(WIRE_FUNCTION, number_of(kernel));
   if (!record) return;
   const struct wire_parameter *layout = (const void *)(record + 1);
   const char *name = (const char *)(layout + record->parameters);
@@ -79,7 +69,7 @@ CUresult hook_cuKernelGetFunction(CUfunction *function, CUkernel kernel) {
   if (result != CUDA_SUCCESS || !function || !*function) return result;
   CUmodule module = NULL;
   uint64_t library = kernel_library(kernel);
-  if (real.cuFuncGetModule) DRIVER(real.cuFuncGetModule(&module, *function));
+  if (real.cuFuncGetModule) ASK(real.cuFuncGetModule(&module, *function));
   if (library) module_of_library(number_of(module), library, NUMBER_cuKernelGetFunction);
   if (!driver_has(NUMBER_cuFuncGetParamInfo)) tell_like(*function, kernel, module);
   return result;
@@ -102,7 +92,7 @@ static void found_variable(uint64_t address, uint64_t bytes, uint64_t owner, boo
   CUresult result = DRIVER(real.symbol(address, bytes, owner, name));                                           \
   address_type at = address ? *address : 0;                                                                     \
   size_type size = bytes ? *bytes : 0;                                                                          \
-  if (result == CUDA_SUCCESS && (!address || !bytes) && DRIVER(real.symbol(&at, &size, owner, name))) at = 0;   \
+  if (result == CUDA_SUCCESS && (!address || !bytes) && ASK(real.symbol(&at, &size, owner, name))) at = 0;   \
   if (result == CUDA_SUCCESS) found_variable(at, size, number_of(owner), managed, name, NUMBER_##symbol);       \
   return result
 

@@ -106,6 +106,6 @@ uint64_t context_here(void) {
 
 int device_here(void) {
   CUdevice device = -1;
-  if (DRIVER(real.cuCtxGetDevice(&device)) != CUDA_SUCCESS) return -1;
+  if (ASK(real.cuCtxGetDevice(&device)) != CUDA_SUCCESS) return -1;
   return device;
 }

@@ -4,17 +4,27 @@
 
 #include <stdbool.h>
 
+#include "ask.h"
 #include "real.h"
 #include "session.h"
 #include "wire.h"
 
-/* A call of the driver, in which nothing that the driver calls is the program's. */
+/* A call that the program makes of the driver, in which nothing that the driver calls is the program's. */
 #define DRIVER(call)            \
   ({                            \
     inside++;                   \
     CUresult result_ = (call);  \
     inside--;                   \
     result_;                    \
+  })
+
+/* A question of the library's own. */
+#define ASK(call)                        \
+  ({                                     \
+    struct asking asking_ = ask_begin(); \
+    CUresult answer_ = (call);           \
+    ask_end(asking_);                    \
+    answer_;                             \
   })
 
 /* Something ends: a record before the call, and when that fails another that says so, and all records that announced

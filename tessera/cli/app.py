@@ -9,7 +9,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from tessera.cli import exits
-from tessera.cli.commands import devices, ptx
+from tessera.cli.commands import devices, ptx, run
 
 DISTRIBUTION = "tessera-gpu"
 
@@ -21,6 +21,7 @@ app = typer.Typer(
 )
 app.command("devices")(devices.devices)
 app.command("ptx")(ptx.ptx)
+app.command("run", context_settings={"allow_extra_args": True, "allow_interspersed_args": False})(run.run)
 
 
 def version() -> str:

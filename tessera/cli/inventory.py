@@ -60,13 +60,15 @@ class Connection:
 
 @dataclass(frozen=True)
 class Inventory:
-    """The devices in a program's order and what is between each two. ``note`` says why it is these, where nobody named
-    them; ``driver_version`` is that of NVIDIA's driver."""
+    """The devices of a fleet in a program's order and what is between each two. ``note`` says why it is these, where
+    nobody named them; ``driver_version`` and the path ``library`` are those of NVIDIA's driver."""
 
+    fleet: Fleet
     devices: tuple[Device, ...]
     connections: tuple[Connection, ...]
     note: str | None = None
     driver_version: tuple[int, int] | None = None
+    library: str = ""
 
     @property
     def real(self) -> bool:
@@ -102,7 +104,7 @@ def _software(fleet: Fleet, note: str | None) -> Inventory:
         link = fleet.link(*pair)
         source = "fleet" if pair in fleet.links else "slot"
         connections.append(Connection(pair, link.bandwidth_gb_s, link.latency_us, link.peer, source))
-    return Inventory(tuple([Device(gpu) for gpu in fleet.gpus]), tuple(connections), note)
+    return Inventory(fleet, tuple([Device(gpu) for gpu in fleet.gpus]), tuple(connections), note)
 
 
 def _real(fleet: Fleet, machine: RealMachine) -> Inventory:
@@ -115,7 +117,7 @@ def _real(fleet: Fleet, machine: RealMachine) -> Inventory:
         link = fleet.links.get((first, second))
         bandwidth, latency = (link.bandwidth_gb_s, link.latency_us) if link else (None, None)
         connections.append(Connection((first, second), bandwidth, latency, peer, "fleet" if link else "driver"))
-    return Inventory(devices, tuple(connections), None, machine.version)
+    return Inventory(fleet, devices, tuple(connections), None, machine.version, machine.library)
 
 
 def _real_device(gpu: Gpu, machine: RealMachine) -> Device:

@@ -207,7 +207,7 @@ def test_only_what_uses_the_run_time_needs_a_c_compiler(monkeypatch: pytest.Monk
         (lambda: tasks.test(["ptxparse"], False, 1), ["install", "ptxparse"]),
         (lambda: tasks.test(["engine"], False, 1), ["install", "run-time", "engine"]),
         (lambda: tasks.test(["driver"], False, 1), ["install", "run-time", "driver", "driver"]),
-        (lambda: tasks.test(["shim"], False, 1), ["install", "extension", "shim"]),
+        (lambda: tasks.test(["shim"], False, 1), ["install", "run-time", "driver", "extension", "shim"]),
         (lambda: tasks.test(["clients"], False, 1), ["install clients", "run-time", "driver", "clients"]),
         (lambda: tasks.bench("parse", [], False), ["install", "benchmark"]),
         (lambda: tasks.bench("engine", [], False), ["install", "run-time", "benchmark"]),

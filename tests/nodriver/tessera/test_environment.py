@@ -11,7 +11,7 @@ from tessera.environment import MATERIAL, VARIABLES
 from tests.documents import environment_rows, table_rows
 from tests.material import ROOT, material, require_material
 
-NAME = re.compile(r"\b(?:TESSERA|SOFTGPU)_[A-Z][A-Z0-9_]*\b")
+NAME = re.compile(r"\b(?:TESSERA|SOFTGPU)_(?!\w+_H\b)[A-Z][A-Z0-9_]*\b")  # no include guards
 CODE = ("tessera", "ptxparse", "softgpu", "shim", "orchestrator", "benchmarks", "tools")
 
 

@@ -9,13 +9,14 @@ import pytest
 
 from tests.material import ROOT
 
-OURS = {"tessera", "ptxparse", "softgpu", "shim", "tests", "tools", "benchmarks", "build"}
+OURS = {"tessera", "ptxparse", "softgpu", "shim", "orchestrator", "tests", "tools", "benchmarks", "build"}
 MAY_IMPORT = {
     "tessera": {"tessera"},
-    "tessera/cli": {"tessera", "ptxparse", "softgpu", "shim"},
+    "tessera/cli": {"tessera", "ptxparse", "softgpu", "shim", "orchestrator"},
     "ptxparse": {"tessera", "ptxparse"},
     "softgpu": {"tessera", "ptxparse", "softgpu"},
     "shim": {"tessera", "shim"},
+    "orchestrator": {"tessera", "ptxparse", "shim", "orchestrator"},
     "tools": {"tools"},
 }
 
@@ -48,6 +49,6 @@ def test_layer_imports_only_what_it_may(layer: str) -> None:
 
 
 def test_nothing_but_the_entry_point_imports_the_command_line() -> None:
-    outside = [p for layer in ("tessera", "ptxparse", "softgpu", "shim") for p in files_of(layer)]
+    outside = [p for layer in ("tessera", "ptxparse", "softgpu", "shim", "orchestrator") for p in files_of(layer)]
     users = [p for p in outside if any(name.startswith("tessera.cli") for name in imported(p))]
     assert users == [ROOT / "tessera" / "__main__.py"]

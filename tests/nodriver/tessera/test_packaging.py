@@ -33,7 +33,7 @@ def test_every_package_is_listed() -> None:
 
 
 def test_no_module_lies_outside_a_package() -> None:
-    for room in ("tessera", "ptxparse", "softgpu", "shim"):
+    for room in ("tessera", "ptxparse", "softgpu", "shim", "orchestrator"):
         orphans = [p for p in (ROOT / room).rglob("*.py") if not (p.parent / "__init__.py").exists()]
         assert not orphans
 

@@ -1,0 +1,1 @@
+"""What takes the records of programs: sessions, traces, and later decisions."""
