@@ -34,13 +34,14 @@ static struct session *memory(void) {
 }
 
 /* The first record. */
-static void record_driver(void) {
+static void record_driver(struct session *new) {
   const char *path = driver_path();
   size_t length = strlen(path);
   int version = 0;
   inside++;
   if (real.cuDriverGetVersion) real.cuDriverGetVersion(&version);
   inside--;
+  new->version = (uint32_t)version;
   struct wire_driver *record = record_begin(WIRE_DRIVER, NUMBER_cuInit, padded(sizeof *record + length));
   record->version = (uint32_t)version;
   record->path_bytes = (uint32_t)length;
@@ -79,13 +80,17 @@ bool session_ready(void) {
   if (state == SESSION_NEW && __atomic_compare_exchange_n(&found->state, &state, SESSION_OPENING, false,
                                                           __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
     live = open_session(found);
-    if (live) record_driver();
+    if (live) record_driver(found);
     __atomic_store_n(&found->state, live ? SESSION_LIVE : SESSION_OFF, __ATOMIC_RELEASE);
   } else {
     live = wait_for_other(found);
   }
   errno = before;
   return live;
+}
+
+bool driver_has(unsigned number) {
+  return driver_function((int)number) && (!session->version || (uint32_t)forms[number].since <= session->version);
 }
 
 void session_note(unsigned function) {
