@@ -36,7 +36,8 @@ END_SECONDS = 5.0
 _CREDENTIALS = struct.Struct("3i")
 _FLAGS = socket.MSG_CMSG_CLOEXEC | socket.MSG_DONTWAIT
 _MOST_DESCRIPTORS = 16
-SOURCES = Path(__file__).resolve().parent.parent
+_RELAY = "import sys; sys.path[:] = sys.argv[1:]; from shim.relay import main; sys.exit(main())"
+"""Finds modules where this process does, so that it is the relay that belongs to it."""
 
 
 class Client(NamedTuple):
@@ -235,8 +236,9 @@ def _input(relay: subprocess.Popen[bytes]) -> IO[bytes]:
 def _start(told: Configuration) -> subprocess.Popen[bytes]:
     """A relay in a session of its own, so that what a terminal sends to the program does not end it."""
     environment = {name: value for name, value in os.environ.items() if name not in ("LD_PRELOAD", SOCKET.name)}
-    relay = subprocess.Popen([sys.executable, "-m", "shim.relay"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
-                             cwd=SOURCES, env=environment, pass_fds=(told.ring, told.process), start_new_session=True)
+    command = [sys.executable, "-c", _RELAY, *map(os.path.abspath, sys.path)]
+    relay = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, cwd="/", env=environment,
+                             pass_fds=(told.ring, told.process), start_new_session=True)
     _input(relay).write(told.line())
     _input(relay).flush()
     return relay
