@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "ask.h"
 #include "doors.h"
 #include "kernels.h"
 #include "session.h"
@@ -29,7 +30,7 @@ static void device_known(CUdevice device) {
   char name[LONGEST_NAME] = "";
   CUuuid uuid = {{0}};
   size_t memory = 0;
-  inside++;
+  struct asking asking = ask_begin();
   real.cuDeviceGetName(name, sizeof name, device);
   if (real.cuDeviceGetUuid_v2)
     real.cuDeviceGetUuid_v2(&uuid, device);
@@ -39,7 +40,7 @@ static void device_known(CUdevice device) {
   int major = attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device);
   int minor = attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device);
   int processors = attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device);
-  inside--;
+  ask_end(asking);
   size_t length = strnlen(name, sizeof name);
   struct wire_device *record = record_begin(WIRE_DEVICE, NUMBER_cuDeviceGet, padded(sizeof *record + length));
   record->ordinal = device;
@@ -73,7 +74,7 @@ void context_known(CUcontext context) {
   unsigned flags;
   int active = 0;
   bool other = context_now() != context;
-  inside++;
+  struct asking asking = ask_begin();
   bool pushed = other && real.cuCtxPushCurrent_v2(context) == CUDA_SUCCESS;
   CUresult result = other && !pushed ? CUDA_ERROR_INVALID_CONTEXT : real.cuCtxGetDevice(&device);
   if (pushed) real.cuCtxPopCurrent_v2(&popped);
@@ -83,18 +84,15 @@ void context_known(CUcontext context) {
     if (real.cuDevicePrimaryCtxRelease_v2) real.cuDevicePrimaryCtxRelease_v2(device);
     else real.cuDevicePrimaryCtxRelease(device);
   }
-  inside--;
+  ask_end(asking);
   if (!result) context_made(context, device, primary == context, NUMBER_cuCtxGetCurrent);
 }
 
-static bool of_context(const struct entry *entry, uint64_t context) {
-  return ((const struct stream *)(const void *)entry)->place.context == context;
-}
-
-void context_end(CUcontext context, unsigned function) {
+unsigned context_end(CUcontext context, unsigned function) {
   uint64_t key = (uint64_t)(uintptr_t)context;
   record_ended(WIRE_CONTEXT, key, function);
-  table_end(&session->streams, of_context, key);
+  unsigned captures = streams_end(key);
   table_end(&session->kernels, NULL, 0); /* which were of its modules the driver knows: it will be asked again */
   table_end_key(&session->contexts, key, 0);
+  return captures;
 }

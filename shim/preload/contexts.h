@@ -10,6 +10,7 @@ CUcontext context_now(void); /* the thread's; NULL without one */
 void context_known(CUcontext context);
 /* It was made, for a device; `primary`: the device's own. */
 void context_made(CUcontext context, CUdevice device, bool primary, unsigned function);
-void context_end(CUcontext context, unsigned function); /* with all that belongs to it */
+/* With all that belongs to it. Gives captures that were begun with its streams: see `streams_end`. */
+unsigned context_end(CUcontext context, unsigned function);
 
 #endif

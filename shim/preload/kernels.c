@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "ask.h"
 #include "doors.h"
 #include "session.h"
 
@@ -19,12 +20,15 @@ static void fill(struct entry *entry, const void *with) {
   kernel->module = told->module;
   kernel->known = told->known;
   kernel->parameters = told->count;
+  uint32_t sum = 0;
   kernel->parameter_bytes = 0;
   for (uint32_t i = 0; i < told->count; i++) {
     uint32_t end = told->layout[i].offset + told->layout[i].bytes;
     kernel->parameter[i] = told->layout[i];
+    sum += told->layout[i].bytes;
     if (end > kernel->parameter_bytes) kernel->parameter_bytes = end;
   }
+  kernel->gaps = sum != kernel->parameter_bytes;
 }
 
 static const struct kernel *announce(uint64_t handle, bool is_kernel, const char *name, struct told told) {
@@ -85,7 +89,7 @@ static uint64_t module_of(uint64_t handle, bool is_kernel) {
 
 static const struct kernel *ask(uint64_t handle) {
   bool is_kernel = table_find(&session->kernels, handle, MARK) != NULL;
-  inside++;
+  struct asking asking = ask_begin();
   int count = count_parameters(handle, is_kernel);
   if (count < 0 && !is_kernel && count_parameters(handle, true) >= 0) {
     is_kernel = true;
@@ -101,7 +105,7 @@ static const struct kernel *ask(uint64_t handle) {
     layout[i] = (struct wire_parameter){(uint32_t)offset, (uint32_t)size};
   }
   const char *name = name_of(handle, is_kernel);
-  inside--;
+  ask_end(asking);
   told.layout = layout;
   const struct kernel *made = announce(handle, is_kernel, name, told);
   store_give(layout, bytes);

@@ -21,7 +21,6 @@ union any {
   const struct wire_memory *memory;
   const struct wire_array *array;
   const struct wire_graph_exec *graph_exec;
-  const struct wire_graph_node *graph_node;
   const struct wire_end *end;
 };
 
@@ -35,7 +34,7 @@ static uint64_t key_of(const struct wire_head *record) {
 /* What tells those of one handle apart. */
 static uint64_t key2_of(const struct wire_head *record) {
   if (record->kind != WIRE_GRAPH_NODE) return record->kind;
-  const struct wire_node *node = (const void *)((const char *)record + sizeof(struct wire_graph_node));
+  const struct wire_node *node = (const void *)((const struct wire_graph_node *)(const void *)record + 1);
   return node->node ^ WIRE_GRAPH_NODE;
 }
 
@@ -62,7 +61,6 @@ static bool belongs(union any record, unsigned kind, uint64_t handle) {
   if (kind == WIRE_MODULE)
     return (record.head->kind == WIRE_FUNCTION && record.function->module == handle) ||
            (record.head->kind == WIRE_MEMORY && record.memory->kind == WIRE_VARIABLE && record.memory->owner == handle);
-  if (kind == WIRE_GRAPH_EXEC) return record.head->kind == WIRE_GRAPH_NODE && record.graph_node->exec == handle;
   return record.head->kind == WIRE_EXPORT && key_of(record.head) == handle;
 }
 
@@ -81,10 +79,25 @@ static struct announced *find(struct ledger *ledger, uint64_t key, uint64_t key2
   return found;
 }
 
+/* The new parameters of the nodes of an executable graph. */
+static void forget_changes(struct ledger *ledger, const struct wire_graph_exec *exec) {
+  const struct wire_node *node = (const void *)(exec + 1);
+  for (uint32_t i = 0; i < exec->nodes; i++, node = (const void *)((const char *)node + node->size)) {
+    struct announced *change = find(ledger, exec->exec, node->node ^ WIRE_GRAPH_NODE);
+    if (change) forget(ledger, change);
+  }
+}
+
+static void forget_whole(struct ledger *ledger, struct announced *entry) {
+  union any any = {.head = &entry->record};
+  if (any.head->kind == WIRE_GRAPH_EXEC) forget_changes(ledger, any.graph_exec);
+  forget(ledger, entry);
+}
+
 static void keep(struct ledger *ledger, const struct wire_head *record) {
   uint64_t key = key_of(record), key2 = key2_of(record);
   struct announced *old = find(ledger, key, key2);
-  if (old) forget(ledger, old);
+  if (old) forget_whole(ledger, old);
   size_t bytes = sizeof(struct announced) - sizeof(struct wire_head) + record->size;
   struct announced *made = store_take(bytes);
   if (!made) return;
@@ -103,8 +116,8 @@ static void keep(struct ledger *ledger, const struct wire_head *record) {
 /* Also what belongs to what belongs to it, as it came later. */
 static void end(struct ledger *ledger, unsigned kind, uint64_t handle) {
   struct announced *entry = find(ledger, handle, kind);
-  bool has_more = kind == WIRE_CONTEXT || kind == WIRE_MODULE || kind == WIRE_GRAPH_EXEC;
-  if (entry) forget(ledger, entry);
+  bool has_more = kind == WIRE_CONTEXT || kind == WIRE_MODULE;
+  if (entry) forget_whole(ledger, entry);
   entry = find(ledger, handle, WIRE_EXPORT);
   if (entry) forget(ledger, entry);
   for (entry = has_more ? ledger->first : NULL; entry;) {
@@ -137,4 +150,50 @@ bool ledger_each(say_again_t *say_again, void *with) {
   for (struct announced *entry = session->ledger.first; entry; entry = entry->after)
     if (!say_again(&entry->record, with)) return false;
   return true;
+}
+
+/* Under the ring's lock. */
+static void *copy_of(const void *from, size_t bytes) {
+  void *made = from ? store_take(bytes) : NULL;
+  return made ? memcpy(made, from, bytes) : NULL;
+}
+
+static const struct wire_head *record_of(uint64_t key, uint64_t key2) {
+  struct announced *found = find(&session->ledger, key, key2);
+  return found ? &found->record : NULL;
+}
+
+struct wire_graph_exec *ledger_graph(uint64_t exec) {
+  lock_take(&session->ring.lock);
+  const struct wire_head *record = record_of(exec, WIRE_GRAPH_EXEC);
+  void *made = copy_of(record, record ? record->size : 0);
+  lock_give(&session->ring.lock);
+  return made;
+}
+
+struct wire_graph_node *ledger_change(uint64_t exec, uint64_t node) {
+  lock_take(&session->ring.lock);
+  const struct wire_head *record = record_of(exec, node ^ WIRE_GRAPH_NODE);
+  void *made = copy_of(record, record ? record->size : 0);
+  lock_give(&session->ring.lock);
+  return made;
+}
+
+static const struct wire_node *node_of(uint64_t exec, uint64_t handle) {
+  union any any = {.head = record_of(exec, handle ^ WIRE_GRAPH_NODE)};
+  if (any.head) return (const void *)((const struct wire_graph_node *)(const void *)any.head + 1);
+  any.head = record_of(exec, WIRE_GRAPH_EXEC);
+  if (!any.head) return NULL;
+  const struct wire_node *node = (const void *)(any.graph_exec + 1);
+  for (uint32_t i = 0; i < any.graph_exec->nodes; i++, node = (const void *)((const char *)node + node->size))
+    if (node->node == handle) return node;
+  return NULL;
+}
+
+struct wire_node *ledger_node(uint64_t exec, uint64_t node) {
+  lock_take(&session->ring.lock);
+  const struct wire_node *found = node_of(exec, node);
+  struct wire_node *made = copy_of(found, found ? found->size : 0);
+  lock_give(&session->ring.lock);
+  return made;
 }

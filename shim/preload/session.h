@@ -18,7 +18,7 @@ enum session_state { SESSION_NEW = 0, SESSION_OPENING, SESSION_LIVE, SESSION_OFF
 struct session {
   uint32_t state;          /* enum session_state */
   uint32_t options;        /* enum wire_option */
-  uint32_t captures;       /* streams that are being captured, about: 0 for sure if there are none */
+  uint32_t captures;       /* captures that streams have begun: 0 only if no stream is captured */
   struct lock store_lock;
   struct store store;
   struct ring ring;
