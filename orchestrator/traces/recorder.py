@@ -37,7 +37,7 @@ class Recorder:
         self._launches: dict[int, bytes] = {}
         self._takers: dict[Kind, Callable[[Record], None]] = {
             Kind.DRIVER: self._driver, Kind.EPOCH: self._epoch, Kind.DATA: self._data, Kind.OUTCOME: self._outcome,
-            Kind.CALL: self._work, Kind.DEVICE: self._device, Kind.CONTEXT: self._context, Kind.MODULE: self._module,
+            Kind.CALL: self._work, Kind.DOOR: self._door, Kind.DEVICE: self._device, Kind.CONTEXT: self._context, Kind.MODULE: self._module,
             Kind.FUNCTION: self._function, Kind.STREAM: self._stream, Kind.EVENT: self._event,
             Kind.MEMORY: self._memory, Kind.RESERVATION: self._reservation, Kind.PHYSICAL: self._physical,
             Kind.ARRAY: self._array, Kind.GRAPH_EXEC: self._graph, Kind.GRAPH_NODE: self._graph_node,
@@ -76,6 +76,10 @@ class Recorder:
     def _data(self, record: Record) -> None:
         body = record.body
         self._rows.add("payload", *payloads.row(body.content, body.offset, body.total, bytes(tails.data(record))))
+
+    def _door(self, record: Record) -> None:
+        self._rows.add("door", self._client, record.sequence, record.function, record.body.how,
+                       text(tails.name(record)))
 
     def _outcome(self, record: Record) -> None:
         body = record.body

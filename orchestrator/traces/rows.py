@@ -8,7 +8,7 @@ from typing import Any
 
 Values = tuple[Any, ...]
 
-SENT_AGAIN = frozenset({"payload", "gap", "access", "export", "ending", "outcome"})
+SENT_AGAIN = frozenset({"payload", "gap", "door", "access", "export", "ending", "outcome"})
 """Tables whose key stands in the records: the first row with a key stays."""
 
 

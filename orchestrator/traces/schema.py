@@ -36,6 +36,8 @@ TABLES: dict[str, str] = {
         data BLOB NOT NULL, PRIMARY KEY (content, start)""",
     "gap": """client INTEGER NOT NULL, sequence INTEGER NOT NULL, epoch INTEGER, lost INTEGER NOT NULL,
         PRIMARY KEY (client, sequence)""",
+    "door": """client INTEGER NOT NULL, sequence INTEGER NOT NULL, function INTEGER NOT NULL, how INTEGER NOT NULL,
+        name TEXT NOT NULL, PRIMARY KEY (client, sequence)""",
     # things
     "device": """id INTEGER PRIMARY KEY, client INTEGER NOT NULL, born INTEGER NOT NULL, ordinal INTEGER NOT NULL,
         name TEXT NOT NULL, uuid TEXT NOT NULL, capability INTEGER NOT NULL, memory INTEGER NOT NULL,
@@ -119,7 +121,7 @@ TABLES: dict[str, str] = {
     "word": """topic TEXT NOT NULL, number INTEGER NOT NULL, name TEXT NOT NULL, PRIMARY KEY (topic, number)""",
 }
 
-WITHOUT_ROWID = frozenset({"gap", "link_input", "access", "export", "ending", "memory_operation", "outcome", "word"})
+WITHOUT_ROWID = frozenset({"gap", "door", "link_input", "access", "export", "ending", "memory_operation", "outcome", "word"})
 INDEXES = {
     "operation_sequence": "operation (client, sequence)",
     "outcome_subject": "outcome (client, subject)",

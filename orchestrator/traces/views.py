@@ -106,6 +106,8 @@ VIEWS: dict[str, str] = {
             WHERE o.client = s.client AND o.sequence = s.last) AS last_ns FROM step s""",
     "step_classes": """SELECT client, signature, count(*) AS times, launches, min(id) AS example FROM step
         GROUP BY client, signature ORDER BY min(id)""",
+    "doors": f"""SELECT d.client, d.sequence, CASE d.name WHEN '' THEN f.symbol ELSE d.name END AS function,
+        {word('how', 'd.how')} AS how, d.name != '' AS unseen FROM door d LEFT JOIN function f ON f.id = d.function""",
     "gaps": "SELECT client, sequence, epoch, lost FROM gap",
     "payloads": """SELECT lower(hex(content)) AS content, max(total) AS bytes, count(*) AS pieces,
         sum(length(data)) AS stored_bytes FROM payload GROUP BY content""",

@@ -14,6 +14,7 @@ TOPICS = {
         "WIRE_IMPORTED", "WIRE_VARIABLE",
     ),
     "side": ("WIRE_SIDE_HOST", "WIRE_SIDE_DEVICE", "WIRE_SIDE_ARRAY", "WIRE_SIDE_MANAGED"),
+    "how": ("WIRE_BY_DLSYM", "WIRE_BY_PROC_ADDRESS"),
     "waited": ("WIRE_WAITED_CONTEXT", "WIRE_WAITED_STREAM", "WIRE_WAITED_EVENT"),
 }  # fmt: skip
 """Of ``wire.h``, by what the columns are called; the last word of each is its name."""

@@ -59,7 +59,8 @@ class Report:
 
     def plain(self) -> dict[str, Any]:
         """As JSON has it."""
-        return asdict(self)
+        counters = {name: dict(getattr(self, name)) for name in ("skipped", "doubts", "notes")}
+        return vars(self) | counters | {"mismatches": [asdict(one) for one in self.mismatches]}
 
 
 def report_of(plain: dict[str, Any]) -> Report:

@@ -30,7 +30,8 @@ def parts(request: Request, report: Report) -> list[ConsoleRenderable]:
     ]
     if request.verify:
         lines.append(f"verified {report.verified} copies to the host; {report.mismatched} differ, "
-                     f"{report.unverifiable} differ and cannot be expected to agree, {report.unchecked} nobody waited for")
+                     f"{report.unverifiable} differ and cannot be expected to agree, {report.unchecked} nobody "
+                     "waited for")
     lines += [line(mismatch) for mismatch in report.mismatches]
     if report.mismatched > len(report.mismatches):
         lines.append(f"differ, too: {report.mismatched - len(report.mismatches)} more")

@@ -72,6 +72,7 @@ def everything() -> Program:
     program = usual()
     program.memory(Y, 256)
     program.record(Kind.CALL)
+    program.record(Kind.DOOR, how=1)
     program.record(Kind.STREAM, handle=0x51, context=CONTEXT, flags=1)
     program.record(Kind.EVENT, handle=0xE1, context=CONTEXT, flags=2)
     program.record(Kind.RESERVATION, address=1 << 40, bytes=1 << 21)
