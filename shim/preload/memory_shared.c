@@ -73,7 +73,7 @@ CUresult hook_cuMemGetHandleForAddressRange(void *handle, CUdeviceptr pointer, s
   CUresult result = DRIVER(real.cuMemGetHandleForAddressRange(handle, pointer, bytes, type, flags));
   uint64_t start, size, end = pointer + bytes;
   for (uint64_t at = pointer; !result && at < end; at = start + size) {
-    if (!allocation_of(at, &start, &size) || start > at || start + size <= at) {
+    if (!allocation_of(at, &start, &size)) {
       start = at;
       size = bytes;
     }
