@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ import softgpu
 from shim.layout import layout, lib
 from shim.ring import Ring
 from shim.wire import Record, records
-from softgpu.instrument import Instrument
+from softgpu.instrument import Delay, Fail, Instrument
 from tessera.driver_api import functions
 from tessera.environment import DRIVER, SOCKET
 from tools import shim
@@ -57,12 +57,15 @@ def symbol(record: Record) -> str:
 
 
 def observe(command: Sequence[str | Path], *, devices: str = FLEET, options: int = 0, instrument: bool = True,
-            calls: bool = False, base: Mapping[str, str] | None = None, seconds: float = SECONDS, **variables: str
-            ) -> Observed:
-    """Run a program, which may start others. ``options``: enum wire_option."""
+            calls: bool = False, rules: Sequence[Fail | Delay] = (), base: Mapping[str, str] | None = None,
+            reuse: bool = False, seconds: float = SECONDS, **variables: str) -> Observed:
+    """Run a program, which may start others. ``options``: enum wire_option. ``rules``: what fails or comes late in the
+    driver; ``reuse``: it gives handles again at once."""
     with tempfile.TemporaryDirectory(prefix="shim-") as name:
         folder = Path(name)  # short, as the path of a socket has to be
-        wanted = Instrument(log=folder / "log", calls=calls, work=True) if instrument else Instrument()
+        wanted = Instrument(rules=rules, reuse=reuse)
+        if instrument:
+            wanted = replace(wanted, log=folder / "log", calls=calls, work=True)
         with wanted.variables() as told, Listener(folder / "socket", options) as listener:
             environment = softgpu.environment(devices, base=os.environ if base is None else base) | dict(told)
             environment |= preloaded(folder / "socket", softgpu.environ.FOLDER / "libcuda.so.1") | variables
