@@ -44,8 +44,8 @@ def fatbin(*entries: bytes, version: int = 1, header: int = 16, extra: int = 0) 
 
 
 def elf(sections: Sequence[tuple[int, bytes]], *, many: bool = False, last: bytes = b"") -> bytes:
-    """An ELF file with its sections' contents, then their headers, then ``last``; ``many``: their number stands where it
-    does when there are too many."""
+    """An ELF file with its sections' contents, then their headers, then ``last``; ``many``: their number stands
+    where it does when there are too many."""
     content, table = bytearray(64), [(0, 0, 0)]
     for kind, data in sections:
         table.append((kind, len(content), len(data)))

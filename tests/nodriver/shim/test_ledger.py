@@ -14,10 +14,10 @@ import pytest
 from shim.layout import lib
 from shim.wire import Kind, Record, records
 from tests import null_driver
+from tests.material import ROOT
 from tests.nodriver.shim.living import living
 from tests.nodriver.shim.observed import SECONDS, Listener, preloaded
 from tests.nodriver.shim.programs import FOLDER
-from tests.material import ROOT
 from tools import driver, native
 from tools.venv import PYTHON
 
@@ -44,7 +44,8 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> Seen:
 
 def _talk(command: list[str], environment: dict[str, str], listener: Listener) -> Iterator[set[tuple[int, int]]]:
     listener.reading.clear()
-    with subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as started:
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, env=environment, stdin=pipe, stdout=pipe, text=True) as started:
         assert started.stdin
         assert started.stdout
         for _ in range(ROUNDS):

@@ -56,7 +56,8 @@ show(tried)
     assert wrong
     assert {at: body.kind for at, body in seen.alive(Kind.MEMORY).items()} == wrong
     assert [body.handle for body in seen.said(Kind.END)] == [at for _, _, at, _ in seen.shown]
-    assert [body.result for body in seen.said(Kind.OUTCOME) if body.result] == [result for *_, result in seen.shown if result]
+    results = [result for *_, result in seen.shown if result]
+    assert [body.result for body in seen.said(Kind.OUTCOME) if body.result] == results
 
 
 @pytest.mark.parametrize("maker", MAKERS)
@@ -144,8 +145,9 @@ show([base, handles, again, wrong, busy])
     assert {at: (body.bytes, body.owner, body.kind, body.device, body.context)
             for at, body in seen.alive(Kind.MEMORY).items()} == {base: (page, handles[0], lib.WIRE_MAPPED, 0, 0)}
     assert {at: body.bytes for at, body in seen.alive(Kind.RESERVATION).items()} == {base: 8 * page}
-    assert {at: (body.bytes, body.type, body.location_type, body.location, body.shareable, body.imported)
-            for at, body in seen.alive(Kind.PHYSICAL).items()} == {h: (page, 1, 1, 0, 0, 0) for h in {again, handles[3]}}
+    physical = {at: (body.bytes, body.type, body.location_type, body.location, body.shareable, body.imported)
+                for at, body in seen.alive(Kind.PHYSICAL).items()}
+    assert physical == dict.fromkeys((again, handles[3]), (page, 1, 1, 0, 0, 0))
     assert [(body.address, body.bytes, body.flags, body.location_type, body.location)
             for body in seen.alive(Kind.ACCESS).values()] == [(base, 4 * page, 3, 1, 0)]
     unmapped = [(body.handle, body.bytes) for body in seen.said(Kind.END) if body.memory == lib.WIRE_MAPPED]

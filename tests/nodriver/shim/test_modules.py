@@ -262,7 +262,8 @@ show([first, second, text_of, module, wrong])
     assert wrong
     sent = contents(seen)
     inputs = records(seen, Kind.LINK_INPUT)
-    assert [(record.body.state, record.body.type, tails.name(record), sent[record.body.content]) for record in inputs] == [
+    said = [(record.body.state, record.body.type, tails.name(record), sent[record.body.content]) for record in inputs]
+    assert said == [
         (state, 1, name, data) for state in (first, second)
         for name, data in (("some", TEXT.encode() + b"\0"), (str(path), path.read_bytes()))]
     outputs = records(seen, Kind.LINK_OUTPUT)

@@ -23,7 +23,8 @@ shared, signal = create_string_buffer(64), create_string_buffer(64)
 ok("cuIpcGetMemHandle", shared, pointer(memory))
 ok("cuIpcGetEventHandle", signal, c_void_p(event))
 class PoolProperties(ctypes.Structure):
-    _fields_ = [("type", c_int), ("handles", c_int), ("location", Location), ("win32", c_void_p), ("rest", c_uint64 * 8)]
+    _fields_ = [("type", c_int), ("handles", c_int), ("location", Location), ("win32", c_void_p),
+                ("rest", c_uint64 * 8)]
 pool = made("cuMemPoolCreate", byref(PoolProperties(1, 1, Location(1, 0))))
 pooled = made("cuMemAllocFromPoolAsync", size(3000), c_void_p(pool), None)
 ok("cuStreamSynchronize", None)
@@ -62,7 +63,8 @@ def bodies(records: list[Record], *kinds: Kind) -> dict[int, Any]:
 
 
 def test_what_processes_share() -> None:
-    seen = observe([sys.executable, "-c", OWNER, "libcuda.so.1"], USER_CODE=USER, **{MACHINE.name: f"shared-{os.getpid()}"})
+    shared = {MACHINE.name: f"shared-{os.getpid()}"}
+    seen = observe([sys.executable, "-c", OWNER, "libcuda.so.1"], USER_CODE=USER, **shared)
     assert seen.status == 0, seen.errors
     told, memory, event, pooled, _ = json.loads(seen.output)
     first, second, opened, pool, imported, marker, wrong, third, context = told

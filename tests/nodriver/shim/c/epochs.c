@@ -3,8 +3,9 @@
  *
  *     epochs ROUNDS LAUNCHES
  *
- * In each round it launches a kernel so often, and prints, as JSON, what it has made and not ended: pairs of a kind (enum wire_kind) and a handle. Then
- * it waits for a line on its standard input and makes one thing more, which it prints after the last round. */
+ * In each round it launches a kernel so often, makes and ends things, and prints, as JSON, what it has made and not
+ * ended: pairs of a kind (enum wire_kind) and a handle. Then it waits for a line on its standard input and makes one
+ * thing more, which it prints after the last round. */
 #include <cuda.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -48,7 +49,8 @@ static unsigned links;
 static void launch(void) {
   static char parameters[PARAMETERS];
   size_t bytes = sizeof parameters;
-  void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, parameters, CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes, CU_LAUNCH_PARAM_END};
+  void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, parameters, CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes,
+                   CU_LAUNCH_PARAM_END};
   check(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, stream, NULL, extra));
 }
 
