@@ -63,7 +63,8 @@ CUresult hook_cuStreamSynchronize(CUstream stream) { SYNCHRONIZE(cuStreamSynchro
 CUresult hook_cuStreamSynchronize_ptsz(CUstream stream) { SYNCHRONIZE(cuStreamSynchronize_ptsz, true); }
 
 /* The stream's lock is held from the question to the record: work that another thread gives it meanwhile is recorded
- * behind, and not among what is done. */
+ * behind, and not among what is done. While another thread is just giving it work nothing is recorded: that may have to
+ * wait for room in the stream, and a question never waits. */
 static CUresult queried(struct stream *stream, unsigned number, CUresult result) {
   inside--;
   if (result == CUDA_SUCCESS && stream) {
@@ -79,7 +80,7 @@ static CUresult queried(struct stream *stream, unsigned number, CUresult result)
 #define QUERY(symbol, per_thread)                                                 \
   if (!recording()) return real.symbol(handle);                                   \
   struct stream *stream = stream_of(handle, per_thread);                          \
-  if (stream) lock_take(&stream->lock);                                           \
+  if (stream && !lock_try(&stream->lock)) stream = NULL;                          \
   inside++;                                                                       \
   return queried(stream, NUMBER_##symbol, real.symbol(handle))
 
