@@ -12,6 +12,8 @@ EPILOG = """tasks:
   bench [NAME [ARG...]]   run one benchmark of benchmarks/, or all (--clients first installs
                           requirements/clients.lock, which the precision and the clients benchmark use)
   build                   compile the libraries; build the wheel under build/wheel
+  gpu-kit                 make build/gpu-kit: a folder that checks on a machine with real GPUs, without a
+                          network, what is only believed without one
   lock                    write requirements/*.lock anew from pyproject.toml
   clean                   remove what these tasks made
 """
@@ -24,7 +26,7 @@ def parser() -> argparse.ArgumentParser:
     )
     tasks = top.add_subparsers(dest="task", required=True, metavar="TASK")
     test = tasks.add_parser("test", help="check everything, or run single tiers")
-    test.add_argument("tiers", nargs="*", metavar="TIER", help="folder name under tests/nodriver")
+    test.add_argument("tiers", nargs="*", metavar="TIER", help="folder name in a room of tests: nodriver, softgpu, gpu")
     test.add_argument("--long", action="store_true", help="full counts; the whole suite also writes docs/measured")
     test.add_argument("-j", "--jobs", type=positive, metavar="N", help="test processes (default: 2, or the cores)")
     bench = tasks.add_parser("bench", help="run benchmarks")
@@ -32,6 +34,8 @@ def parser() -> argparse.ArgumentParser:
     bench.add_argument("name", nargs="?", metavar="NAME", help="file stem in benchmarks/")
     bench.add_argument("arguments", nargs=argparse.REMAINDER, metavar="ARG", help="passed on to the benchmark")
     tasks.add_parser("build", help="build the wheel")
+    kit = tasks.add_parser("gpu-kit", help="make the folder that checks real GPUs")
+    kit.add_argument("--python", default="3.11", choices=["3.11", "3.12"], help="of the machine that it is for (3.11)")
     tasks.add_parser("lock", help="write the lock files anew")
     tasks.add_parser("clean", help="remove what was made")
     return top
@@ -47,7 +51,7 @@ def positive(text: str) -> int:
 
 def dispatch(options: argparse.Namespace) -> None:
     """Run the chosen task; raises ``tools.steps.StepFailed``."""
-    from tools import locks, tasks, tiers
+    from tools import kit, locks, tasks, tiers
 
     if options.task == "test":
         tasks.test(options.tiers, options.long, options.jobs or tiers.default_jobs())
@@ -55,6 +59,8 @@ def dispatch(options: argparse.Namespace) -> None:
         tasks.bench(options.name, options.arguments, options.clients)
     elif options.task == "build":
         tasks.build()
+    elif options.task == "gpu-kit":
+        kit.build(options.python)
     elif options.task == "lock":
         locks.lock()
     else:

@@ -152,8 +152,7 @@ class Reader:
         except WireError as error:
             self._finish(session, f"its relay sent what is no message: {error}")
             return False
-        if len(data):
-            self._tell("batch", session.client, batch, data)
+        self._tell("batch", session.client, batch, data)
         if session.ended:
             self._tell("end", session.client, session.trouble)
         return not session.ended

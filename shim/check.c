@@ -113,6 +113,7 @@ static const uint16_t structures[] = {
     [WIRE_DATA] = sizeof(struct wire_data),
     [WIRE_OUTCOME] = sizeof(struct wire_outcome),
     [WIRE_CALL] = sizeof(struct wire_call),
+    [WIRE_DOOR] = sizeof(struct wire_door),
     [WIRE_DEVICE] = sizeof(struct wire_device),
     [WIRE_CONTEXT] = sizeof(struct wire_context),
     [WIRE_MODULE] = sizeof(struct wire_module),
@@ -147,6 +148,7 @@ static const uint16_t structures[] = {
 union record {
   struct wire_head head;
   struct wire_driver driver;
+  struct wire_door door;
   struct wire_data data;
   struct wire_device device;
   struct wire_module module;
@@ -181,6 +183,9 @@ const char *record_wrong(const void *bytes, uint64_t n) {
   switch (kind) {
   case WIRE_DRIVER:
     fits = take(&rest, record.driver.path_bytes);
+    break;
+  case WIRE_DOOR:
+    fits = take(&rest, record.door.name_bytes);
     break;
   case WIRE_DATA:
     if (record.data.offset > record.data.total || record.data.bytes > record.data.total - record.data.offset) {

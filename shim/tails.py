@@ -44,7 +44,7 @@ def _many(shape: Layout, data: memoryview, offset: int, count: int) -> list[Any]
 
 
 def name(record: Record) -> str:
-    """The path of DRIVER and MODULE, the name of DEVICE, FUNCTION, MEMORY and LINK_INPUT; empty if it has none."""
+    """The path of DRIVER and MODULE, the name of DOOR, DEVICE, FUNCTION, MEMORY and LINK_INPUT; empty without."""
     body, start = record.body, 0
     length: int = body.path_bytes if record.kind in (Kind.DRIVER, Kind.MODULE) else body.name_bytes
     if record.kind is Kind.FUNCTION:

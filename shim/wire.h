@@ -86,6 +86,7 @@ enum wire_kind {
   WIRE_DATA = 3,     /* a piece of contents */
   WIRE_OUTCOME = 4,  /* what came of an earlier record */
   WIRE_CALL = 5,     /* a call of which only the name is recorded */
+  WIRE_DOOR = 6,     /* how the program got at a function, the first time */
   /* things come and go */
   WIRE_DEVICE = 16,
   WIRE_CONTEXT = 17,
@@ -175,6 +176,15 @@ struct wire_outcome {
 struct wire_call {
   struct wire_head head;
 };
+
+enum wire_how { WIRE_BY_DLSYM = 1, WIRE_BY_PROC_ADDRESS = 2 };
+
+/* `head.function` is the function; one that is called without such a record is linked to, or was found in private ways. */
+struct wire_door {
+  struct wire_head head;
+  uint32_t how;        /* enum wire_how */
+  uint32_t name_bytes; /* 0; or of a function that is not in the list, so that calls of it are not seen */
+}; /* then: name */
 
 struct wire_device {
   struct wire_head head;

@@ -26,6 +26,7 @@ class Kind(IntEnum):
     DATA = lib.WIRE_DATA
     OUTCOME = lib.WIRE_OUTCOME
     CALL = lib.WIRE_CALL
+    DOOR = lib.WIRE_DOOR
     DEVICE = lib.WIRE_DEVICE
     CONTEXT = lib.WIRE_CONTEXT
     MODULE = lib.WIRE_MODULE

@@ -11,6 +11,8 @@ from tessera.environment import STRICT
 
 os.environ.setdefault(STRICT.name, "1")  # what tests start is to depend on nothing that real drivers do not promise
 
+pytest.register_assert_rewrite("tests.device")
+
 SLOW_MACHINES = [HealthCheck.too_slow, HealthCheck.data_too_large]
 
 # The default profile is derandomised: the same commit gives the same result on every machine. The long one searches.

@@ -11,7 +11,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from tools.steps import BUILD, ROOT, StepFailed, run
+from tools.steps import BUILD, ROOT, StepFailed, relative, run
 from tools.venv import PYTHON
 
 SOURCES = ROOT / "softgpu" / "engine" / "runtime"
@@ -79,7 +79,7 @@ def linked(library: Path, title: str, files: Sequence[Path], kind: str, extra: S
     state = hashlib.sha256("\0".join([compiler(), *flags]).encode())
     for path in files:
         state.update(path.name.encode() + b"\0" + path.read_bytes())
-    stamp = BUILD / "native" / f"{'-'.join(library.relative_to(ROOT).parts)}.stamp"
+    stamp = BUILD / "native" / f"{relative(library).replace('/', '-')}.stamp"
     if library.exists() and stamp.exists() and stamp.read_text(encoding="utf-8") == state.hexdigest():
         return library
     for folder in (library.parent, stamp.parent):

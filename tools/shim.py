@@ -57,7 +57,10 @@ def preload(python: Path, kind: str = "") -> Path:
     folder = BUILD / "native" / kind.replace(",", "-") / "shim" if kind else PRELOAD.parent
     title = "compile the preload library" + (f" ({kind})" if kind else "")
     extra = (f"-I{driver.headers(python)}", f"-I{SOURCES}", f"-I{SOURCES / 'preload'}", f"-I{MADE}",
-             f"-Wl,--version-script={EXPORTS}", "-ldl")
+             f"-Wl,--version-script={EXPORTS}",
+             "-ftls-model=initial-exec",  # no call of the loader on the way to a thread's own variables
+             "-Wl,-Bsymbolic-functions",  # what it calls itself are its own functions
+             "-Wl,-z,nodelete")  # programs keep the addresses of doors
     return native.linked(folder / PRELOAD.name, title, inputs(), kind, extra,
                          "The preload library is C11 with glibc on x86-64.")
 

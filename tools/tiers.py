@@ -13,8 +13,10 @@ from tools.steps import BUILD, ROOT, StepFailed, relative, say, stream
 from tools.venv import PYTHON
 
 TESTS = ROOT / "tests"
-ROOMS = ("nodriver",)
+ROOMS = ("nodriver", "softgpu", "gpu")
 """Folders under ``tests`` whose sub-folders are tiers; a room is named for what it needs of the machine."""
+BY_NAME = frozenset({"gpu"})
+"""Rooms whose tiers run only when they are named."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,7 @@ class Outcome:
 
 
 def tiers() -> list[Tier]:
-    """All tiers by name; raises when a test file lies in none of them, where nothing would run it."""
+    """All tiers; raises when a test file lies in none of them, where nothing would run it."""
     found = []
     for room in ROOMS:
         for folder in sorted((TESTS / room).iterdir()):
@@ -62,12 +64,13 @@ def tiers() -> list[Tier]:
 
 
 def select(names: list[str]) -> list[Tier]:
-    """The tiers of these names, all without any; raises with exit status 2 for a name that is none."""
+    """The tiers of these names; without any all but those of ``BY_NAME``. Raises with exit status 2 for a name that is
+    none."""
     known = tiers()
     unknown = [name for name in names if name not in {tier.name for tier in known}]
     if unknown:
         raise StepFailed(f"no tier is named '{unknown[0]}'; there are: {', '.join(t.name for t in known)}", code=2)
-    return [tier for tier in known if not names or tier.name in names]
+    return [tier for tier in known if (tier.name in names if names else tier.folder.parent.name not in BY_NAME)]
 
 
 def run_tier(tier: Tier, long: bool, jobs: int, timeout: float | None) -> Outcome:

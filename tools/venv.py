@@ -17,6 +17,8 @@ PYTHON = VENV / "bin" / "python"
 STAMP = VENV / "tessera-stamp.json"
 DEV_LOCK = ROOT / "requirements" / "dev.lock"
 CLIENTS_LOCK = ROOT / "requirements" / "clients.lock"
+KIT_LOCKS = {python: ROOT / "requirements" / f"kit-{python}.lock" for python in ("3.11", "3.12")}
+"""For each version of Python that the kit supports; nothing of it is installed here: see ``tools/kit.py``."""
 
 CLIENTS_USERS = frozenset({"clients", "llm"})
 """Tiers and benchmarks that need the packages of ``CLIENTS_LOCK``."""

@@ -3,8 +3,8 @@
  *
  *     drain SOCKET
  *
- * Prints a line when it listens, and at the end one JSON object. It waits for the ring as a relay does: busily for a
- * while, then asleep for times that grow. */
+ * Prints a line when it listens, and at the end one JSON object. Between looks at the ring it sleeps, for times that grow
+ * while nothing comes. */
 #include <errno.h>
 #include <poll.h>
 #include <stdbool.h>
@@ -20,7 +20,7 @@
 
 #include "wire.h"
 
-enum { MOST = 1 << 20, BUSY = 2000, SECONDS = 60, SHORTEST = 50000, LONGEST = 2000000 };
+enum { MOST = 1 << 20, SECONDS = 60, SHORTEST = 50000, LONGEST = 2000000 };
 
 static struct { unsigned long long records, launches, bytes, gaps, sequence; } found;
 static unsigned char taken[MOST];
@@ -103,21 +103,17 @@ static bool ended(int process) {
 
 static void drain(struct wire_ring *ring, int process) {
   struct timespec pause = {0, SHORTEST};
-  int busy = 0;
   for (;;) {
     if (take(ring)) {
-      busy = 0;
       pause.tv_nsec = SHORTEST;
-    } else if (++busy > BUSY) {
+    } else {
       if (ended(process)) {
         while (take(ring)) {}
         return;
       }
-      nanosleep(&pause, NULL);
       if (pause.tv_nsec < LONGEST) pause.tv_nsec *= 2;
-    } else {
-      __builtin_ia32_pause();
     }
+    nanosleep(&pause, NULL); /* also after records: a relay sends them before it looks again */
   }
 }
 

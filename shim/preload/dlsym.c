@@ -11,8 +11,11 @@ typedef void *dlsym_t(void *, const char *);
 
 static dlsym_t *_Atomic loader; /* the loader's own */
 
+/* The thread sanitizer itself calls dlsym, before it can watch any function. */
+#define UNWATCHED __attribute__((no_sanitize("thread")))
+
 /* The versions that glibc has it under on x86-64, the newer one first. */
-static dlsym_t *find_loader(void) {
+UNWATCHED static dlsym_t *find_loader(void) {
   dlsym_t *found = loader;
   if (found) return found;
   void *address = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.34");
@@ -22,7 +25,7 @@ static dlsym_t *find_loader(void) {
   return found;
 }
 
-HIDDEN __attribute__((used)) void *dlsym_target(void) {
+HIDDEN UNWATCHED __attribute__((used)) void *dlsym_target(void) {
   dlsym_t *found = find_loader();
   void *address;
   memcpy(&address, &found, sizeof address);
@@ -34,15 +37,33 @@ void *real_dlsym(void *handle, const char *symbol) {
   return found ? found(handle, symbol) : NULL;
 }
 
+/* A symbol that is not in the list and not in the library that `handle` names. If that is this one, the program means the
+ * driver, which may be newer than the list. */
+static void *newer(void *handle, const char *symbol) {
+  if (symbol[2] < 'A' || symbol[2] > 'Z') return NULL;
+  if (real_dlsym(handle, "cuInit") != door_addresses[NUMBER_cuInit] || !doors_open())
+    return real_dlsym(handle, symbol); /* once more, for what dlerror says */
+  dlerror(); /* what was said of the failure must not be found after a success */
+  void *found = real_dlsym(driver_handle(), symbol);
+  if (found) {
+    say("%s is not in the list of functions: calls of it are not seen", symbol);
+    door_given(WIRE_BY_DLSYM, -1, symbol);
+  }
+  return found;
+}
+
 /* A symbol that begins with "cu", of a library that is named. */
 HIDDEN __attribute__((used)) void *dlsym_of_driver(void *handle, const char *symbol) {
   void *found = real_dlsym(handle, symbol);
   int number = form_number(symbol);
-  if (number < 0 || !doors_open() || doors_disabled()) return found;
+  if (number < 0) return found ? found : newer(handle, symbol);
+  if (!found || !doors_open() || doors_disabled()) return found;
   void *function = driver_function(number);
-  if (found == door_addresses[number]) /* the handle is of this library; a function that the driver lacks is not there */
-    return function ? found : real_dlsym(driver_handle(), symbol);
-  return function && found == function ? door_addresses[number] : found;
+  if (found == door_addresses[number] && !function) /* this library was asked; the driver lacks the function */
+    return real_dlsym(driver_handle(), symbol);
+  if (found != door_addresses[number] && found != function) return found;
+  door_given(WIRE_BY_DLSYM, number, symbol);
+  return door_addresses[number];
 }
 
 __asm__(".text\n"

@@ -20,12 +20,15 @@ static void fill(struct entry *entry, const void *with) {
   kernel->module = told->module;
   kernel->known = told->known;
   kernel->parameters = told->count;
+  uint32_t sum = 0;
   kernel->parameter_bytes = 0;
   for (uint32_t i = 0; i < told->count; i++) {
     uint32_t end = told->layout[i].offset + told->layout[i].bytes;
     kernel->parameter[i] = told->layout[i];
+    sum += told->layout[i].bytes;
     if (end > kernel->parameter_bytes) kernel->parameter_bytes = end;
   }
+  kernel->gaps = sum != kernel->parameter_bytes;
 }
 
 static const struct kernel *announce(uint64_t handle, bool is_kernel, const char *name, struct told told) {

@@ -12,6 +12,7 @@ struct kernel {
   uint32_t known;           /* 0: nobody could say what its parameters are */
   uint32_t parameters;      /* how many */
   uint32_t parameter_bytes; /* up to the end of the last one */
+  uint32_t gaps;            /* whether there are bytes between them */
   struct wire_parameter parameter[];
 };
 

@@ -6,6 +6,11 @@
 
 enum { LIST_VERSION = CUDA_VERSION };
 
+static void *give(int number, const char *name) {
+  door_given(WIRE_BY_PROC_ADDRESS, number, name);
+  return door_addresses[number];
+}
+
 /* Most drivers give what their symbol tables say too. For one that does not, the form follows from the version that the
  * program was built for, by the rule of the header, as far as this list knows them. */
 void *door_for(const char *name, void *found, int version, bool per_thread) {
@@ -13,17 +18,18 @@ void *door_for(const char *name, void *found, int version, bool per_thread) {
   size_t length = strlen(name);
   for (int i = first_form(name); i < FUNCTION_COUNT && !strncmp(forms[i].symbol, name, length); i++) {
     if (strcmp(forms[i].name, name) != 0) continue;
-    if (driver_function(i) == found) return door_addresses[i];
+    if (driver_function(i) == found) return give(i, name);
     if (forms[i].since > version) continue;
     int *best = forms[i].per_thread ? &twin : &newest;
     if (*best < 0 || forms[i].since > forms[*best].since) *best = i;
   }
   int chosen = per_thread && twin >= 0 ? twin : newest;
   if (chosen < 0 || version > LIST_VERSION || !driver_function(chosen)) {
-    SAY_ONCE("%s for CUDA %d is not in the list of functions: calls of it are not seen", name, version);
+    say("%s for CUDA %d is not in the list of functions: calls of it are not seen", name, version);
+    door_given(WIRE_BY_PROC_ADDRESS, -1, name);
     return found;
   }
-  return door_addresses[chosen];
+  return give(chosen, name);
 }
 
 CUresult hook_cuGetProcAddress_v2(const char *symbol, void **function, int version, cuuint64_t flags,

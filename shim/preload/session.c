@@ -80,7 +80,10 @@ bool session_ready(void) {
   if (state == SESSION_NEW && __atomic_compare_exchange_n(&found->state, &state, SESSION_OPENING, false,
                                                           __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
     live = open_session(found);
-    if (live) record_driver(found);
+    if (live) {
+      record_driver(found);
+      doors_given_before();
+    }
     __atomic_store_n(&found->state, live ? SESSION_LIVE : SESSION_OFF, __ATOMIC_RELEASE);
   } else {
     live = wait_for_other(found);

@@ -1,9 +1,12 @@
 /* Kernels: their attributes and parameters. */
 #include "function.h"
 
+#include <stdatomic.h>
+
 #include "driver.h"
 #include "handles.h"
 #include "library.h"
+#include "strict.h"
 
 enum {
   USUAL_SHARED = 49152, /* of a block, unless it asks for more */
@@ -33,6 +36,10 @@ int settings_dynamic_shared(const struct settings *settings, int fixed) {
 
 int most_threads(const struct description_kernel *described) {
   return described->max_threads && described->max_threads < MOST_THREADS ? (int)described->max_threads : MOST_THREADS;
+}
+
+void function_use(struct function *function) {
+  if (!function->used && !atomic_exchange(&function->used, true)) strict_load(function->module->context);
 }
 
 static int constant_bytes(const struct code *code) {
@@ -181,5 +188,6 @@ EXPORTED CUresult cuFuncLoad(CUfunction handle) {
   HELD_FUNCTION function = NULL;
   const struct variant *variant;
   CHECK(function_here(handle, &function));
+  function_use(function);
   return code_variant(function->module->code, function->kernel, any, function->module->device, &variant);
 }

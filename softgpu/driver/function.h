@@ -17,6 +17,9 @@ CUresult function_of(CUfunction handle, const struct stream_place *place, struct
 /* The same in the current context. */
 CUresult function_here(CUfunction handle, struct function **function);
 
+/* It is loaded by its first use, if not before. */
+void function_use(struct function *function);
+
 /* Of a block. */
 int most_threads(const struct description_kernel *described);
 

@@ -2,7 +2,6 @@
 #include "launch.h"
 
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +13,6 @@
 #include "instrument.h"
 #include "instrument_settings.h"
 #include "occupancy.h"
-#include "strict.h"
 #include "view.h"
 
 enum { MOST_THREADS = 1024, MOST_GLOBALS = 64, MOST_SHOWN = 4096 };
@@ -230,7 +228,7 @@ CUresult launch_command(const CUDA_KERNEL_NODE_PARAMS_v3 *params, bool cooperati
   CUfunction handle = params->func ? params->func : (CUfunction)params->kern;
   CHECK(function_of(handle, place, &function));
   if (function->module->context_id != place->context_id) return CUDA_ERROR_INVALID_HANDLE;
-  if (!function->used && !atomic_exchange(&function->used, true)) strict_load(place->context);
+  function_use(function);
   const struct description_kernel *described = function->kernel->described;
   const uint32_t grid[3] = {params->gridDimX, params->gridDimY, params->gridDimZ};
   const uint32_t block[3] = {params->blockDimX, params->blockDimY, params->blockDimZ};

@@ -21,7 +21,7 @@ struct function {
   struct module *module;
   struct code_kernel *kernel;
   struct settings own, *settings; /* which may be those of a library's kernel */
-  _Atomic bool used;              /* launched, or made a part of a graph */
+  _Atomic bool used;              /* launched, made a part of a graph, or loaded by a call */
 };
 
 struct module {

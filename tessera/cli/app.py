@@ -9,9 +9,10 @@ from typing import Annotated, NoReturn
 import typer
 
 from tessera.cli import exits
-from tessera.cli.commands import devices, ptx, run
+from tessera.cli.commands import devices, ptx, record, replay, run, trace
 
 DISTRIBUTION = "tessera-gpu"
+COMMAND_BEHIND = {"allow_extra_args": True, "allow_interspersed_args": False}
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -21,7 +22,10 @@ app = typer.Typer(
 )
 app.command("devices")(devices.devices)
 app.command("ptx")(ptx.ptx)
-app.command("run", context_settings={"allow_extra_args": True, "allow_interspersed_args": False})(run.run)
+app.command("record", context_settings=COMMAND_BEHIND)(record.record)
+app.command("replay")(replay.replay)
+app.command("run", context_settings=COMMAND_BEHIND)(run.run)
+app.add_typer(trace.trace, name="trace")
 
 
 def version() -> str:

@@ -23,6 +23,8 @@ from tools import driver, locks, native, report, shim, steps, tasks, tiers, venv
         (["bench"], {"task": "bench", "name": None, "arguments": [], "clients": False}),
         (["bench", "--clients", "precision", "--quick", "x"], {"clients": True, "arguments": ["--quick", "x"]}),
         (["build"], {"task": "build"}),
+        (["gpu-kit"], {"task": "gpu-kit", "python": "3.11"}),
+        (["gpu-kit", "--python", "3.12"], {"python": "3.12"}),
         (["lock"], {"task": "lock"}),
         (["clean"], {"task": "clean"}),
     ],
@@ -52,11 +54,19 @@ def test_every_test_file_is_in_a_tier_with_a_share() -> None:
     found = tiers.tiers()
     assert Path(__file__).parent in [tier.folder for tier in found]
     shared = {name for _, _, members in report.SHARES for name in members}
-    assert {tier.name for tier in found} <= shared
+    assert {tier.name for tier in tiers.select([])} <= shared
+    assert len({tier.name for tier in found}) == len(found)
+
+
+def test_tiers_that_need_a_gpu_run_only_by_name() -> None:
+    assert [tier.name for tier in tiers.select(["hardware"])] == ["hardware"]
+    assert "hardware" not in [tier.name for tier in tiers.select([])]
+    assert all(tier.folder.parent.name in {"nodriver", "softgpu"} for tier in tiers.select([]))
 
 
 def test_a_test_file_outside_the_tiers_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "nodriver" / "one").mkdir(parents=True)
+    for room in tiers.ROOMS:
+        (tmp_path / room / "one").mkdir(parents=True)
     (tmp_path / "nodriver" / "one" / "test_a.py").touch()
     monkeypatch.setattr(tiers, "TESTS", tmp_path)
     assert [tier.name for tier in tiers.tiers()] == ["one"]
@@ -208,6 +218,7 @@ def test_only_what_uses_the_run_time_needs_a_c_compiler(monkeypatch: pytest.Monk
         (lambda: tasks.test(["engine"], False, 1), ["install", "run-time", "engine"]),
         (lambda: tasks.test(["driver"], False, 1), ["install", "run-time", "driver", "driver"]),
         (lambda: tasks.test(["shim"], False, 1), ["install", "run-time", "driver", "extension", "shim"]),
+        (lambda: tasks.test(["device"], False, 1), ["install", "run-time", "driver", "extension", "device"]),
         (lambda: tasks.test(["clients"], False, 1), ["install clients", "run-time", "driver", "clients"]),
         (lambda: tasks.bench("parse", [], False), ["install", "benchmark"]),
         (lambda: tasks.bench("engine", [], False), ["install", "run-time", "benchmark"]),

@@ -12,8 +12,11 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from tests.material import ROOT
+from tools.venv import KIT_LOCKS
 
 METADATA = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+KITS = [lock.stem for lock in KIT_LOCKS.values()]
+LOCKS = ["dev", "clients", *KITS]
 PINNED = re.compile(r"^([A-Za-z0-9._-]+)==([^\s;\\]+)", re.MULTILINE)
 
 
@@ -54,17 +57,17 @@ def test_the_suite_needs_the_engine() -> None:
     assert set(engine) <= set(requirements("dev"))
 
 
-@pytest.mark.parametrize("extra", ["dev", "clients"])
+@pytest.mark.parametrize("extra", LOCKS)
 def test_lock_satisfies_the_requirements(extra: str) -> None:
     pins = locked(extra)
-    for text in (*METADATA["project"]["dependencies"], *requirements(extra)):
+    for text in (*METADATA["project"]["dependencies"], *requirements(extra.partition("-")[0])):
         wanted = Requirement(text)
         versions = pins.get(canonicalize_name(wanted.name), set())
         assert versions, f"{wanted.name} is not locked: run python3 build.py lock"
         assert all(wanted.specifier.contains(version) for version in versions), text
 
 
-@pytest.mark.parametrize("extra", ["dev", "clients"])
+@pytest.mark.parametrize("extra", LOCKS)
 def test_lock_has_hashes_and_names_no_index(extra: str) -> None:
     text = (ROOT / "requirements" / f"{extra}.lock").read_text(encoding="utf-8")
     assert "://" not in text
@@ -74,11 +77,13 @@ def test_lock_has_hashes_and_names_no_index(extra: str) -> None:
     assert all("--hash=sha256:" in block for block in blocks)
 
 
-def test_the_two_locks_agree() -> None:
+def test_the_locks_agree() -> None:
     dev, clients = locked("dev"), locked("clients")
     assert {name: dev[name] for name in dev.keys() & clients.keys()} == {
         name: clients[name] for name in dev.keys() & clients.keys()
     }
+    for lock in KITS:
+        assert all(found <= dev.get(name, clients.get(name, set())) for name, found in locked(lock).items()), lock
 
 
 def test_continuous_integration_runs_the_documented_command_and_nothing_else() -> None:

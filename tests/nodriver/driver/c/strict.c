@@ -7,14 +7,14 @@
 #include "check.h"
 
 static const char PTX[] = ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry one() { ret; }\n"
-                          ".visible .entry two() { ret; }\n";
+                          ".visible .entry two() { ret; }\n.visible .entry three() { ret; }\n";
 
 enum { LONGEST = 1024, MORE = 100 };
 
 static CUcontext context;
 static CUstream stream, other;
 static CUmodule module;
-static CUfunction one;
+static CUfunction one, three;
 static CUdeviceptr memory;
 static atomic_uint *flag;
 static atomic_uint begun, over;
@@ -78,12 +78,13 @@ static void waits_for_flag(void (*first)(void), void (*second)(void)) {
   OK(cuCtxSynchronize());
 }
 
-/* A kernel that has been used, copies and calls of a thread that only queues go on beside a stream that waits. */
+/* Kernels that have been used or loaded, copies and calls of a thread that only queues go on beside a stream that waits. */
 static void others_go_on(void) {
   *flag = 0;
   OK(cuStreamWaitValue32(stream, (CUdeviceptr)flag, 1, CU_STREAM_WAIT_VALUE_EQ));
   for (int n = 0; n < LONGEST - 1; n++) OK(cuLaunchHostFunc(stream, host, NULL));
   launch("one");
+  launch("three");
   OK(cuMemsetD8Async(memory, 1, 100, other));
   OK(cuStreamSynchronize(other));
   GIVES(CUDA_ERROR_NOT_READY, cuStreamQuery(stream));
@@ -103,6 +104,8 @@ int main(void) {
   flag = pinned;
   OK(cuModuleGetFunction(&one, module, "one"));
   launch("one");
+  OK(cuModuleGetFunction(&three, module, "three"));
+  OK(cuFuncLoad(three));
   OK(cuStreamSynchronize(other));
   others_go_on();
   waits_for_flag(fill_queue, NULL);

@@ -1,0 +1,176 @@
+"""The memory of a replayed client, of every kind but reservations, which ``mappings`` has."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from typing import Any
+
+from orchestrator.traces.reader import Trace
+from orchestrator.traces.replay.code import Code
+from orchestrator.traces.replay.driver import call, cuda
+from orchestrator.traces.replay.extents import Extents, granularity, pages
+from orchestrator.traces.replay.machine import Machine
+from orchestrator.traces.replay.mappings import Mappings
+from orchestrator.traces.replay.report import Report
+from orchestrator.traces.replay.space import Place, Space
+from orchestrator.traces.rows import unsigned
+from shim.layout import lib
+
+PORTABLE = 1
+"""CU_MEMHOSTALLOC_PORTABLE: for all contexts."""
+ATTACH_GLOBAL = 1
+PAGE = 4096
+OF_DEVICE = (lib.WIRE_ALLOCATED, lib.WIRE_PITCHED, lib.WIRE_POOLED, lib.WIRE_IMPORTED)
+
+
+class Memory:
+    """Allocates and frees. New memory holds zeros: what a driver leaves in it is nobody's to rely on."""
+
+    def __init__(self, trace: Trace, client: int, machine: Machine, code: Code, report: Report, fixed: bool) -> None:
+        self._trace, self._client, self._machine, self._code, self._report = trace, client, machine, code, report
+        self.space = Space()
+        self.mappings = Mappings(trace, machine, report, self.space)
+        self._extents = Extents(self._wanted() if fixed else (), self._ordinals())
+        self._leaving: list[tuple[int, int, Any]] = []
+        self._makers: dict[int, Callable[[sqlite3.Row], Place | None]] = {
+            **dict.fromkeys(OF_DEVICE, self._of_device), lib.WIRE_MANAGED: self._managed, lib.WIRE_HOST: self._of_host,
+            lib.WIRE_REGISTERED: self._of_host, lib.WIRE_MAPPED: self.mappings.map, lib.WIRE_VARIABLE: self._variable,
+        }  # fmt: skip
+
+    def allocate(self, row: sqlite3.Row) -> None:
+        """A row of the table ``memory``."""
+        place = self._makers[row["kind"]](row)
+        if place is None:
+            return
+        if row["kind"] == lib.WIRE_IMPORTED:
+            self._report.doubts["memory of another process"] += 1
+        self.space.add(place)
+        device_address = unsigned(row["device_address"] or 0)
+        if place.host and device_address not in (0, place.address):
+            now = int(call(cuda.cuMemHostGetDevicePointer(place.now, 0), "cuMemHostGetDevicePointer"))
+            self.space.add(Place(device_address, place.bytes, now, place.kind, host=True))
+        self._report.allocations["recorded" if place.now == place.address else "elsewhere"] += 1
+
+    def allocate_by_node(self, row: sqlite3.Row, stream: Any, context: int | None) -> None:
+        """What a node of a graph allocates: a row of ``node_memory``."""
+        address, size = unsigned(row["address"]), row["bytes"]
+        if self.space.find(address) is None:
+            device = self._machine.device_of(context)
+            self.space.add(self._from_extent(address, size, device, stream) or self._pooled(address, size, stream))
+
+    def free_by_node(self, row: sqlite3.Row, stream: Any) -> None:
+        place = self.space.remove(unsigned(row["address"]))
+        if place:
+            self._free(place, stream)
+
+    def free(self, ending: sqlite3.Row) -> None:
+        """A row of the table ``ending`` whose kind is memory."""
+        address = unsigned(ending["handle"])
+        if ending["bytes"]:
+            self.mappings.unmap(address, ending["bytes"])
+            return
+        place = self.space.remove(address)
+        if place is None:
+            return
+        stream = None
+        if ending["stream"] is not None or place.kind == lib.WIRE_POOLED:
+            stream = self._machine.stream(ending["stream"], None)
+        self._free(place, stream)
+
+    def forget(self, sequence: int) -> None:
+        """All that ended with something else, at this record."""
+        ended = "SELECT address FROM memory WHERE client = ? AND died = ?"
+        for row in self._trace.rows(ended, self._client, sequence):
+            self.space.remove(unsigned(row["address"]))
+
+    def end(self) -> None:
+        """Give the extents back; all work is done."""
+        self.mappings.end()
+        self._extents.end()
+
+    def _ordinals(self) -> list[int]:
+        rows = self._trace.rows("SELECT DISTINCT device FROM context WHERE client = ?", self._client)
+        return sorted({self._machine.ordinal(row["device"]) for row in rows})
+
+    def _wanted(self) -> Any:
+        marks = ", ".join("?" * len(OF_DEVICE))
+        rows = self._trace.rows(
+            "SELECT address, bytes, coalesce((SELECT c.device FROM context c WHERE c.id = memory.context), device) "
+            f"AS gpu FROM memory WHERE client = ? AND kind IN ({marks}) UNION SELECT m.address, m.bytes, m.device FROM "
+            "node_memory m JOIN node ON node.id = m.id WHERE node.client = ? AND m.bytes > 0",
+            self._client, *OF_DEVICE, self._client)
+        ranges = [(unsigned(row["address"]), row["bytes"], self._machine.ordinal(row["gpu"])) for row in rows]
+        return pages(ranges, max([granularity(device) for device in {r[2] for r in ranges}], default=1))
+
+    def _of_device(self, row: sqlite3.Row) -> Place:
+        address, size, pooled = unsigned(row["address"]), row["bytes"], row["kind"] == lib.WIRE_POOLED
+        if pooled:
+            stream = self._machine.stream(row["stream"], row["context"])
+            device = self._machine.ordinal(row["device"]) if row["context"] is None else self._machine.device_of(
+                row["context"])
+        else:
+            device = self._machine.device_of(row["context"])
+            stream = self._machine.own(row["context"])
+        place = self._from_extent(address, size, device, stream)
+        if place is None and pooled:
+            place = self._pooled(address, size, stream)
+        if place is None:
+            now = int(call(cuda.cuMemAlloc(size), "cuMemAlloc"))
+            call(cuda.cuMemsetD8Async(now, 0, size, stream), "cuMemsetD8Async")
+            place = Place(address, size, now, row["kind"])
+        if not pooled:
+            call(cuda.cuStreamSynchronize(stream), "cuStreamSynchronize")
+        return place
+
+    def _from_extent(self, address: int, size: int, device: int, stream: Any) -> Place | None:
+        if not self._extents.hold(address, size, device):
+            return None
+        still = []
+        for start, end, event in self._leaving:  # what was freed in a stream's order, and may still be in use
+            if start < address + size and address < end:
+                call(cuda.cuStreamWaitEvent(stream, event, 0), "cuStreamWaitEvent")
+                call(cuda.cuEventDestroy(event), "cuEventDestroy")
+            else:
+                still.append((start, end, event))
+        self._leaving = still
+        call(cuda.cuMemsetD8Async(address, 0, size, stream), "cuMemsetD8Async")
+        return Place(address, size, address, lib.WIRE_POOLED, fixed=True)
+
+    def _pooled(self, address: int, size: int, stream: Any) -> Place:
+        now = int(call(cuda.cuMemAllocAsync(size, stream), "cuMemAllocAsync"))
+        call(cuda.cuMemsetD8Async(now, 0, size, stream), "cuMemsetD8Async")
+        return Place(address, size, now, lib.WIRE_POOLED)
+
+    def _managed(self, row: sqlite3.Row) -> Place:
+        self._machine.use(row["context"])
+        now = int(call(cuda.cuMemAllocManaged(row["bytes"], row["flags"] or ATTACH_GLOBAL), "cuMemAllocManaged"))
+        return Place(unsigned(row["address"]), row["bytes"], now, row["kind"], host=True)
+
+    def _of_host(self, row: sqlite3.Row) -> Place:
+        """Pinned memory, also for what the program registered; at the same place within a page."""
+        address, size = unsigned(row["address"]), row["bytes"]
+        self._machine.use(row["context"])
+        inside = address % PAGE
+        flags = PORTABLE | (row["flags"] or 0) & 2  # CU_MEMHOSTALLOC_DEVICEMAP is the same bit for both functions
+        now = int(call(cuda.cuMemHostAlloc(size + inside, flags), "cuMemHostAlloc")) + inside
+        return Place(address, size, now, row["kind"], host=True)
+
+    def _variable(self, row: sqlite3.Row) -> Place | None:
+        now = self._code.variable(row)
+        return None if now is None else Place(unsigned(row["address"]), row["bytes"], now, row["kind"])
+
+    def _free(self, place: Place, stream: Any) -> None:
+        if place.kind == lib.WIRE_VARIABLE:
+            return
+        if place.fixed and stream is not None:
+            self._leaving.append((place.address, place.address + place.bytes, self._machine.mark(stream)))
+        elif place.fixed:
+            self._machine.wait_for_all()
+        elif stream is not None:
+            call(cuda.cuMemFreeAsync(place.now, stream), "cuMemFreeAsync")
+        elif place.kind in (lib.WIRE_HOST, lib.WIRE_REGISTERED):
+            self._machine.wait_for_all()
+            call(cuda.cuMemFreeHost(place.now - place.address % PAGE), "cuMemFreeHost")
+        else:
+            call(cuda.cuMemFree(place.now), "cuMemFree")

@@ -1,0 +1,1 @@
+from tests.device.programs_of_others import *
