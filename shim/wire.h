@@ -138,7 +138,8 @@ struct wire_head {
 };
 
 /* Where work is queued. `stream` is as the program gave it, or 1 for the legacy and 2 for the per-thread default stream
- * if it gave 0; `context` is the stream's, or for default streams the thread's current one. */
+ * if it gave 0; `context` is the stream's, or for default streams the thread's current one. Without a stream, 0, it is
+ * for all of the context. */
 struct wire_place {
   uint64_t stream, context;
 };
@@ -548,6 +549,7 @@ struct wire_edge {
   uint64_t from, to;
 };
 
+/* One that comes again for the same graph replaces all that was said of it. */
 struct wire_graph_exec {
   struct wire_head head;
   uint64_t exec, graph, context;
