@@ -88,7 +88,7 @@ def run_program(wanted: Wanted, out: TextIO, sinks: Sequence[Sink] = (),
 
 
 def disabled() -> bool:
-    return os.environ.get(DISABLE.name) == "1"
+    return os.environ.get(DISABLE.name, "") not in ("", "0")
 
 
 def preloaded(before: str) -> str:
