@@ -54,7 +54,8 @@ JUNIT = (
     '<testsuites><testsuite><testcase name="a" time="1.5">'
     '<properties><property name="microseconds: a hop" value="7.5"/></properties><system-out>'
     '{"driver": {"version": 13010, "devices": [{"name": "X", "memory": 1048576}]}}\nwords\n7\n'
-    "</system-out></testcase>%s</testsuite></testsuites>"
+    '{"doors": {"wrong": []}}\n{"doors of a program": "%(long)s"}\n'
+    "</system-out></testcase>%(more)s</testsuite></testsuites>"
 )
 
 
@@ -68,11 +69,11 @@ JUNIT = (
     ],
 )
 def test_what_is_reported(tmp_path: Path, more: str, verdict: str) -> None:
-    (tmp_path / "one.xml").write_text(JUNIT % more)
+    (tmp_path / "one.xml").write_text(JUNIT % {"more": more, "long": "x" * kit_check.LONG})
     found = kit_check.Found()
     kit_check.read(tmp_path / "one.xml", found)
     assert found.measured == {"microseconds: a hop": 7.5}
-    assert set(found.facts) == {"driver"}
+    assert set(found.facts) == {"driver", "doors", "doors of a program"}
     assert [one["message"] for one in found.results] == ["", *["why"] * bool(more)]
     assert found.verdict() == verdict
     report = {
@@ -84,6 +85,7 @@ def test_what_is_reported(tmp_path: Path, more: str, verdict: str) -> None:
     text = kit_check.text(report)
     assert "driver: CUDA 13.1\ndevice: X, 1 MiB\n" in text
     assert "microseconds: a hop: 7.5" in text
+    assert 'doors: {"wrong": []}\n' in text and "doors of a program" not in text  # which is long
     assert text.count("why") == bool(more)
 
 
@@ -114,7 +116,7 @@ def made(python: str) -> None:
     files = kit.walk(kit.KIT)
     assert sum(path.stat().st_size for path in files) <= kit.LIMIT
     held = {path.relative_to(kit.KIT).as_posix() for path in files if path.parent.name != "wheels"}
-    optional = {"checks/made/cudart"}  # where there is nvcc
+    optional = {"checks/made/cudart", "checks/made/launches"}  # where there are compilers
     expected = {*kit.PROGRAM, "requirements.txt", "python", "kit.json", "checks/made/tiny.gguf"}
     assert held - optional == expected | {f"checks/{path.relative_to(ROOT).as_posix()}" for path in kit.sources()}
     lines = venv.KIT_LOCKS[python].read_text().splitlines()
