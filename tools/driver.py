@@ -59,12 +59,8 @@ def build(python: Path, kind: str = "") -> Path:
 def stand_in(folder: Path) -> Path:
     """``libcuda.so`` for wheels, which hold no links, in a folder beside the library. Its symbols are for the linker
     that makes programs; the loader takes those of ``libcuda.so.1``, be it that of the folder or one that is there
-    already, so that no process has two drivers. Raises StepFailed."""
-    from tessera.driver_api import functions
-
+    already, so that no process has two drivers. :func:`build` has to come before. Raises StepFailed."""
     source, made = BUILD / "native" / "driver" / "stand_in.s", folder / LINK.name
-    names = [f".globl {f.symbol}\n.type {f.symbol}, @function\n{f.symbol}:\n" for f in functions()]
-    source.write_text(".text\n" + "".join(names) + 'ud2\n.section .note.GNU-stack, "", @progbits\n', encoding="utf-8")
     run("make libcuda.so", [native.compiler(), "-shared", "-nostdlib", f"-Wl,-F,{LIBRARY.name}",
                             "-Wl,--enable-new-dtags,-rpath,$ORIGIN", source, "-o", made],
         "The driver needs a linker that knows filters (-F), as those of GNU and LLVM do.")

@@ -54,7 +54,7 @@ JUNIT = (
     '<testsuites><testsuite><testcase name="a" time="1.5">'
     '<properties><property name="microseconds: a hop" value="7.5"/></properties><system-out>'
     '{"driver": {"version": 13010, "devices": [{"name": "X", "memory": 1048576}]}}\nwords\n7\n'
-    '{"doors": {"wrong": []}}\n{"doors of a program": "%(long)s"}\n'
+    '{"question": {"wrong": []}}\n{"doors of a program": "%(long)s"}\n'
     "</system-out></testcase>%(more)s</testsuite></testsuites>"
 )
 
@@ -73,7 +73,7 @@ def test_what_is_reported(tmp_path: Path, more: str, verdict: str) -> None:
     found = kit_check.Found()
     kit_check.read(tmp_path / "one.xml", found)
     assert found.measured == {"microseconds: a hop": 7.5}
-    assert set(found.facts) == {"driver", "doors", "doors of a program"}
+    assert set(found.facts) == {"driver", "question", "doors of a program"}
     assert [one["message"] for one in found.results] == ["", *["why"] * bool(more)]
     assert found.verdict() == verdict
     report = {
@@ -85,7 +85,7 @@ def test_what_is_reported(tmp_path: Path, more: str, verdict: str) -> None:
     text = kit_check.text(report)
     assert "driver: CUDA 13.1\ndevice: X, 1 MiB\n" in text
     assert "microseconds: a hop: 7.5" in text
-    assert 'doors: {"wrong": []}\n' in text and "doors of a program" not in text  # which is long
+    assert 'question: {"wrong": []}\n' in text and "doors of a program" not in text  # which is long
     assert text.count("why") == bool(more)
 
 
