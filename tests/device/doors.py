@@ -25,8 +25,9 @@ CRASHES = 8
 class Compared:
     """The answers to the same questions with the driver alone and with the preload library.
 
-    ``doors`` by way; ``wrong``: another function, none, or no door though the function is in the list; ``private``: a
-    door where the driver alone gives an address that has no name; ``passed``: functions that the list has not.
+    ``doors`` by way; ``wrong``: another function, none, or no door though list and driver have the function;
+    ``private``: a door where the driver alone gives an address that has no name; ``passed``: what the library hands
+    through, as the list has not got it, or the driver has no name for it.
     """
 
     table: dict[str, int]
@@ -40,7 +41,7 @@ class Compared:
             self.doors[way] += 1
             if alone != self.table[under]:
                 self.note(f"{way}: {name}: {under}", alone)
-        elif alone != under or (listed and alone is not None):
+        elif alone != under or (listed and alone in self.table.values()):
             self.wrong.append(f"{way}: {name}: {alone} alone, {under} with the library")
         elif alone is not None:
             self.passed.add(name)
@@ -57,7 +58,7 @@ def answers(alone: dict[str, Any], under: dict[str, Any]) -> Iterator[tuple[str,
         other = under["found"][way]
         assert (places is None) == (other is None), f"{way} is there only without or with the preload library"
         for symbol, place in (places or {}).items():
-            if way != LINKED or place is not None:  # else the program would not start
+            if way != LINKED or (symbol in SYMBOLS and place is not None):  # else the program does not start
                 yield way, symbol, symbol in SYMBOLS, place, other[symbol]
     for way, asked in alone["answers"].items():
         known = int(way.split(", ")[1]) <= NEWEST

@@ -8,12 +8,14 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pytest
 
 from tessera import real_gpus
 from tessera.environment import PYTHON
+from tests.device import doors
 from tests.material import ROOT
 from tests.nodriver.tessera.test_layers import imported
 from tools import kit, kit_check, venv
@@ -87,6 +89,30 @@ def test_what_is_reported(tmp_path: Path, more: str, verdict: str) -> None:
     assert "microseconds: a hop: 7.5" in text
     assert 'question: {"wrong": []}\n' in text and "doors of a program" not in text  # which is long
     assert text.count("why") == bool(more)
+
+
+@pytest.mark.parametrize(
+    ("listed", "alone", "under", "where"),
+    [
+        (True, 10, "cuOne", "doors"),
+        (True, 10, "cuSame", "doors"),  # two names of one address
+        (True, 10, "cuTwo", "wrong"),
+        (True, 99, "cuOne", "private"),
+        (True, 10, 10, "wrong"),  # no door
+        (True, 99, 99, "passed"),  # there is no symbol of the driver that a door could lead to
+        (False, 10, 10, "passed"),
+        (False, 10, 20, "wrong"),
+        (False, 10, None, "wrong"),
+        (True, None, "cuOne", "wrong"),
+        (True, None, None, ""),
+    ],
+)
+def test_what_is_right_of_a_way_to_a_function(listed: bool, alone: int | None, under: Any, where: str) -> None:
+    compared = doors.Compared({"cuOne": 10, "cuSame": 10, "cuTwo": 20})
+    compared.add("dlsym", "cuOne", listed, alone, under)
+    found = {name for name in ("wrong", "private", "passed") if getattr(compared, name)}
+    assert found == {where} - {"doors", ""}
+    assert compared.doors["dlsym"] == (where == "doors" or (isinstance(under, str) and alone is not None))
 
 
 def test_nothing_but_skipped_checks_is_nothing_checked() -> None:
