@@ -44,7 +44,7 @@ def add_runtime(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for library in libraries:
         shutil.copy2(library, folder / library.name)
-    shutil.copy2(libraries[1], folder / driver.LINK.name)  # wheels hold no links
+    driver.stand_in(folder)
     # Without an interpreter: the wheel is for any machine, so that the one beside it is taken.
     (folder / FILE).write_text(f"engine {engine_version()}\n", encoding="utf-8")
 

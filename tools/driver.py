@@ -56,6 +56,17 @@ def build(python: Path, kind: str = "") -> Path:
     return library
 
 
+def stand_in(folder: Path) -> Path:
+    """``libcuda.so`` for wheels, which hold no links, in a folder beside the library. Its symbols are for the linker
+    that makes programs; the loader takes those of ``libcuda.so.1``, be it that of the folder or one that is there
+    already, so that no process has two drivers. :func:`build` has to come before. Raises StepFailed."""
+    source, made = BUILD / "native" / "driver" / "stand_in.s", folder / LINK.name
+    run("make libcuda.so", [native.compiler(), "-shared", "-nostdlib", f"-Wl,-F,{LIBRARY.name}",
+                            "-Wl,--enable-new-dtags,-rpath,$ORIGIN", source, "-o", made],
+        "The driver needs a linker that knows filters (-F), as those of GNU and LLVM do.")
+    return made
+
+
 def _link(place: Path, target: Path) -> None:
     if not place.is_symlink():
         place.symlink_to(target)

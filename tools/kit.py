@@ -20,10 +20,11 @@ PROGRAM = {"check": ROOT / "tools" / "kit_check.sh", "check.py": ROOT / "tools" 
            "README.md": ROOT / "docs" / "gpu-kit.md"}
 """Where files of the kit come from, but for the checks."""
 CHECKS = ("pyproject.toml", "tests/__init__.py", "tests/conftest.py", "tests/folders.py", "tests/compilers.py",
-          "tests/device", "tests/gpu", "tests/softgpu", "tests/nodriver/driver/images/default.fatbin")
+          "benchmarks/shim/nothing.ptx", "tests/device", "tests/gpu", "tests/softgpu",
+          "tests/nodriver/driver/images/default.fatbin")
 """Files and folders of the repository that go into ``checks``."""
-MADE = ("tiny.gguf", "cudart")
-"""What ``tests.device.made`` makes; the last one only where there is nvcc."""
+MADE = ("tiny.gguf", "cudart", "launches")
+"""What ``tests.device.made`` makes; the others only where there are nvcc, and a C compiler."""
 
 
 def sources() -> list[Path]:

@@ -26,6 +26,8 @@ HERE = Path(__file__).resolve().parent
 FILE_SECONDS, ALL_SECONDS, INSTALL_SECONDS = 240.0, 900.0, 300.0
 PASSED, FAILED, NOT_RUN, SKIPPED = "passed", "failed", "not run", "skipped"
 NO_INSTALLATION, NO_DRIVER = 3, 4
+LONG = 1000
+"""Characters of a fact that stands in the JSON alone."""
 
 
 @dataclass
@@ -145,12 +147,17 @@ def text(report: dict[str, Any]) -> str:
     """The report for a person: all but what is long, which stands in the JSON."""
     lines = [f"verdict: {report['verdict']}", f"kit: {report['kit']['commit']}", f"room: {report['room']}",
              f"system: {report['system']['system']}, Python {report['system']['python']}"]
+    if report["system"]["kernel_module"]:
+        lines.append(report["system"]["kernel_module"].splitlines()[0])
     driver = report["facts"].get("driver")
     if driver:
-        lines.append(f"driver: CUDA {driver['version'] // 1000}.{driver['version'] % 1000 // 10}")
+        files = ", ".join(driver.get("libraries", ()))
+        lines.append(f"driver: CUDA {driver['version'] // 1000}.{driver['version'] % 1000 // 10} {files}".rstrip())
         lines += [f"device: {device['name']}, {device['memory'] >> 20} MiB" for device in driver["devices"]]
     lines += ["", *[f"{one['outcome']:<8} {one['seconds']:7.1f} s  {one['test']}" for one in report["results"]]]
     lines += ["", *[f"{name}: {value:g}" for name, value in report["measured"].items()]]
+    facts = {name: json.dumps(fact) for name, fact in report["facts"].items()}
+    lines += ["", *[f"{name}: {fact}" for name, fact in facts.items() if name != "driver" and len(fact) <= LONG]]
     for one in report["results"]:
         if one["outcome"] != PASSED:
             lines += ["", f"{one['outcome']}: {one['test']}", one["message"]]

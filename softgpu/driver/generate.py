@@ -4,7 +4,7 @@
 
 ``wrappers.c``, ``renamed.h``: the functions that programs call (``wrappers.py``). ``refused.c``: what they go on to if
 nothing is implemented. ``functions.c``: what ``cuGetProcAddress`` finds. ``errors.c``: names and texts of results.
-``cards.c``: the cards of ``tessera/cards.toml``.
+``cards.c``: the cards of ``tessera/cards.toml``. ``stand_in.s``: names alone, for the ``libcuda.so`` of wheels.
 """
 
 from __future__ import annotations
@@ -61,6 +61,12 @@ def errors(header: str) -> str:
     return "\n".join([*lines, "};", f"const unsigned result_count = {len(lines) - 2};"]) + "\n"
 
 
+def stand_in() -> str:
+    """Symbols that are there for linkers only: nothing calls them."""
+    names = [f".globl {f.symbol}\n.type {f.symbol}, @function\n{f.symbol}:" for f in functions()]
+    return "\n".join([".text", *names, "ud2", '.section .note.GNU-stack, "", @progbits']) + "\n"
+
+
 def card_table() -> str:
     """The cards, each once for its name and once for each alias."""
     found = cards()
@@ -89,7 +95,8 @@ def main() -> int:
     folder, header = Path(sys.argv[1]), Path(sys.argv[2]).read_text(encoding="utf-8")
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in (("renamed.h", renamed()), ("wrappers.c", wrappers()), ("refused.c", refused()),
-                       ("functions.c", table()), ("errors.c", errors(header)), ("cards.c", card_table())):
+                       ("functions.c", table()), ("errors.c", errors(header)), ("cards.c", card_table()),
+                       ("stand_in.s", stand_in())):
         (folder / name).write_text(text, encoding="utf-8")
     return 0
 

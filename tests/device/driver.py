@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
-
-from tests.device.machine import ROOT, Machine
+from tests.device.machine import ROOT, Machine, say
 
 NEEDED = ("UNIFIED_ADDRESSING", "CAN_MAP_HOST_MEMORY", "HOST_REGISTER_SUPPORTED")
 """Attributes of a device without which nothing can be placed on it. Memory operations of streams with 32 bits have
@@ -15,10 +13,6 @@ EXCLUSIVE = (2, 3)
 FATBIN = ROOT / "tests" / "nodriver" / "driver" / "images" / "default.fatbin"
 PARAMETERS = {"gather": [[0, 8], [8, 8], [16, 4]], "twice": [[0, 8]]}
 """Offset and bytes of each parameter, by kernel."""
-
-
-def say(name: str, fact: object) -> None:
-    print(json.dumps({name: fact}))
 
 
 def test_devices_can_do_what_is_needed(machine: Machine) -> None:

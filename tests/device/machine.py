@@ -14,21 +14,34 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 SECONDS = 120.0
+END_SECONDS = 10.0
+"""For a program that is told to end."""
+
+
+def python(program: str, *arguments: object) -> list[str]:
+    """The command of a program of ``programs/``."""
+    return [sys.executable, "-m", f"tests.device.programs.{program}", *map(str, arguments)]
+
+
+def say(name: str, fact: object) -> None:
+    """Print a fact, for whoever keeps the output."""
+    print(json.dumps({name: fact}))
 
 
 @dataclass(frozen=True)
 class Machine:
     """``variables``: the whole environment of programs; ``home``, ``worker``: numbers of two devices, of the same one
-    twice where there is only one."""
+    twice where there is only one; ``driver``: the file of the driver, an absolute path."""
 
     real: bool
     variables: Mapping[str, str]
     home: int
     worker: int
+    driver: str
 
     def start(self, program: str, *arguments: object, files: Sequence[int] = ()) -> Program:
         """A program of ``programs/``, which inherits file descriptors."""
-        return self.command([sys.executable, "-m", f"tests.device.programs.{program}", *map(str, arguments)], files)
+        return self.command(python(program, *arguments), files)
 
     def command(self, command: Sequence[str | Path], files: Sequence[int] = (), **more: str) -> Program:
         process = subprocess.Popen(command, env={**self.variables, **more}, cwd=ROOT, stdin=subprocess.DEVNULL,
@@ -46,12 +59,16 @@ class Program:
     process: subprocess.Popen[str]
 
     def end(self, seconds: float = SECONDS) -> tuple[str, str]:
-        """Its output and errors; it is killed when it does not end in time."""
+        """Its output and errors. When it does not end in time it is told to, which it may pass on, then killed."""
         with suppress(subprocess.TimeoutExpired):
             return self.process.communicate(timeout=max(seconds, 0))
-        self.process.kill()
-        output, errors = self.process.communicate()
-        return output, f"{errors}\nkilled: it did not end in time"
+        output = errors = ""
+        for stop in (self.process.terminate, self.process.kill):
+            stop()
+            with suppress(subprocess.TimeoutExpired):
+                output, errors = self.process.communicate(timeout=END_SECONDS)
+                break
+        return output, f"{errors}\nended: it took longer than {seconds:.0f} seconds"
 
 
 def outputs(*programs: Program, seconds: float = SECONDS, meanwhile: Callable[[], None] = lambda: None) -> list[str]:

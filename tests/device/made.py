@@ -5,20 +5,22 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.compilers import require_nvcc
+from tests.compilers import require_nvcc, wheel_folder
 from tests.device.machine import ROOT, SECONDS
 
 FOLDER = ROOT / "made"
-MODEL, CUDART = "tiny.gguf", "cudart"
+MODEL, CUDART, LAUNCHES = "tiny.gguf", "cudart", "launches"
 SOURCE = Path(__file__).with_name("cudart.cu")
 FLAGS = ("-O2", "-arch=sm_75", "-std=c++17")
 """One SASS image, and PTX for all GPUs after that."""
+LAUNCHES_SOURCE = ROOT / "benchmarks" / "shim" / "launches.c"
 
 
 def model(folder: Path) -> Path:
@@ -40,8 +42,20 @@ def cudart_program(folder: Path) -> Path:
     return folder / CUDART
 
 
+def launches_program(folder: Path) -> Path:
+    """A program in C that says what its launches take; skips the test where there is no compiler or no header."""
+    if (FOLDER / LAUNCHES).exists():
+        return FOLDER / LAUNCHES
+    compiler, wheels = shutil.which("cc"), wheel_folder()
+    if compiler is None or wheels is None or not LAUNCHES_SOURCE.exists():
+        pytest.skip("no C compiler, or no headers of CUDA: pip install nvidia-cuda-runtime")
+    command = [compiler, "-std=gnu11", "-O2", f"-I{wheels / 'include'}", LAUNCHES_SOURCE, "-o", folder / LAUNCHES]
+    subprocess.run([*command, "-ldl"], check=True, timeout=SECONDS)
+    return folder / LAUNCHES
+
+
 def main() -> None:
-    for make in (model, cudart_program):
+    for make in (model, cudart_program, launches_program):
         try:
             print(make(Path(sys.argv[1])))
         except pytest.skip.Exception as reason:

@@ -19,4 +19,5 @@ def machine() -> Machine:
         pytest.skip(str(error))
     if found is None:
         pytest.skip("no driver of NVIDIA")
-    return Machine(True, {**os.environ, "PYTHONPATH": str(ROOT)}, home=0, worker=min(1, len(found.gpus) - 1))
+    return Machine(True, {**os.environ, "PYTHONPATH": str(ROOT)}, home=0, worker=min(1, len(found.gpus) - 1),
+                   driver=found.library)

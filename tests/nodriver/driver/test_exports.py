@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -33,6 +34,21 @@ def test_both_names_are_one_library() -> None:
     assert "[libcuda.so.1]" in shown
     needed = [line for line in shown.splitlines() if "(NEEDED)" in line]
     assert {line.split("[")[1].rstrip("]") for line in needed} <= {"libc.so.6", "ld-linux-x86-64.so.2"}
+
+
+def test_the_wheels_other_name_leads_to_the_same_library(tmp_path: Path) -> None:
+    (tmp_path / driver.LIBRARY.name).symlink_to(driver.LIBRARY)
+    other = driver.stand_in(tmp_path)
+    (tmp_path / "main.c").write_text("int cuInit(unsigned); int main(void) { return cuInit(~0u) != 1; }\n")
+    linked = tmp_path / "linked"
+    subprocess.run([native.compiler(), tmp_path / "main.c", f"-L{tmp_path}", "-lcuda", f"-Wl,-rpath,{tmp_path}", "-o",
+                    linked], check=True)
+    subprocess.run([linked], env={}, check=True)
+    assert run(f"""
+other = ctypes.CDLL({str(other)!r})
+show([name for name in {[f.symbol for f in functions()]!r}
+      if ctypes.cast(getattr(cuda, name), c_void_p).value != ctypes.cast(getattr(other, name), c_void_p).value])
+""").shown == []
 
 
 def test_the_engine_beside_it_is_another() -> None:

@@ -8,12 +8,14 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pytest
 
 from tessera import real_gpus
 from tessera.environment import PYTHON
+from tests.device import doors
 from tests.material import ROOT
 from tests.nodriver.tessera.test_layers import imported
 from tools import kit, kit_check, venv
@@ -54,7 +56,8 @@ JUNIT = (
     '<testsuites><testsuite><testcase name="a" time="1.5">'
     '<properties><property name="microseconds: a hop" value="7.5"/></properties><system-out>'
     '{"driver": {"version": 13010, "devices": [{"name": "X", "memory": 1048576}]}}\nwords\n7\n'
-    "</system-out></testcase>%s</testsuite></testsuites>"
+    '{"question": {"wrong": []}}\n{"doors of a program": "%(long)s"}\n'
+    "</system-out></testcase>%(more)s</testsuite></testsuites>"
 )
 
 
@@ -68,11 +71,11 @@ JUNIT = (
     ],
 )
 def test_what_is_reported(tmp_path: Path, more: str, verdict: str) -> None:
-    (tmp_path / "one.xml").write_text(JUNIT % more)
+    (tmp_path / "one.xml").write_text(JUNIT % {"more": more, "long": "x" * kit_check.LONG})
     found = kit_check.Found()
     kit_check.read(tmp_path / "one.xml", found)
     assert found.measured == {"microseconds: a hop": 7.5}
-    assert set(found.facts) == {"driver"}
+    assert set(found.facts) == {"driver", "question", "doors of a program"}
     assert [one["message"] for one in found.results] == ["", *["why"] * bool(more)]
     assert found.verdict() == verdict
     report = {
@@ -84,7 +87,32 @@ def test_what_is_reported(tmp_path: Path, more: str, verdict: str) -> None:
     text = kit_check.text(report)
     assert "driver: CUDA 13.1\ndevice: X, 1 MiB\n" in text
     assert "microseconds: a hop: 7.5" in text
+    assert 'question: {"wrong": []}\n' in text and "doors of a program" not in text  # which is long
     assert text.count("why") == bool(more)
+
+
+@pytest.mark.parametrize(
+    ("listed", "alone", "under", "where"),
+    [
+        (True, 10, "cuOne", "doors"),
+        (True, 10, "cuSame", "doors"),  # two names of one address
+        (True, 10, "cuTwo", "wrong"),
+        (True, 99, "cuOne", "private"),
+        (True, 10, 10, "wrong"),  # no door
+        (True, 99, 99, "passed"),  # there is no symbol of the driver that a door could lead to
+        (False, 10, 10, "passed"),
+        (False, 10, 20, "wrong"),
+        (False, 10, None, "wrong"),
+        (True, None, "cuOne", "wrong"),
+        (True, None, None, ""),
+    ],
+)
+def test_what_is_right_of_a_way_to_a_function(listed: bool, alone: int | None, under: Any, where: str) -> None:
+    compared = doors.Compared({"cuOne": 10, "cuSame": 10, "cuTwo": 20})
+    compared.add("dlsym", "cuOne", listed, alone, under)
+    found = {name for name in ("wrong", "private", "passed") if getattr(compared, name)}
+    assert found == {where} - {"doors", ""}
+    assert compared.doors["dlsym"] == (where == "doors" or (isinstance(under, str) and alone is not None))
 
 
 def test_nothing_but_skipped_checks_is_nothing_checked() -> None:
@@ -114,7 +142,7 @@ def made(python: str) -> None:
     files = kit.walk(kit.KIT)
     assert sum(path.stat().st_size for path in files) <= kit.LIMIT
     held = {path.relative_to(kit.KIT).as_posix() for path in files if path.parent.name != "wheels"}
-    optional = {"checks/made/cudart"}  # where there is nvcc
+    optional = {"checks/made/cudart", "checks/made/launches"}  # where there are compilers
     expected = {*kit.PROGRAM, "requirements.txt", "python", "kit.json", "checks/made/tiny.gguf"}
     assert held - optional == expected | {f"checks/{path.relative_to(ROOT).as_posix()}" for path in kit.sources()}
     lines = venv.KIT_LOCKS[python].read_text().splitlines()

@@ -14,4 +14,5 @@ from tests.folders import own_folders  # noqa: F401 - a fixture
 @pytest.fixture
 def machine(tmp_path: Path) -> Machine:
     variables = softgpu.environment("A100-80G,L40S", machine="checks", strict=True)
-    return Machine(False, variables | {"PYTHONPATH": str(ROOT), "XDG_CACHE_HOME": str(tmp_path)}, home=0, worker=1)
+    variables |= {"PYTHONPATH": str(ROOT), "XDG_CACHE_HOME": str(tmp_path)}
+    return Machine(False, variables, home=0, worker=1, driver=str(softgpu.environ.FOLDER / "libcuda.so.1"))

@@ -1,0 +1,1 @@
+from tests.device.doors import *

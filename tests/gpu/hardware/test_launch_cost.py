@@ -1,0 +1,1 @@
+from tests.device.launch_cost import *

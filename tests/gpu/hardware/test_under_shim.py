@@ -1,0 +1,1 @@
+from tests.device.under_shim import *
