@@ -37,6 +37,8 @@ void *real_dlsym(void *handle, const char *symbol) {
   return found ? found(handle, symbol) : NULL;
 }
 
+__attribute__((visibility("default"))) const char tessera_preloaded[] = "the preloaded library";
+
 /* A symbol that is not in the list and not in the library that `handle` names. If that is this one, the program means the
  * driver, which may be newer than the list. */
 static void *newer(void *handle, const char *symbol) {
@@ -52,16 +54,21 @@ static void *newer(void *handle, const char *symbol) {
   return found;
 }
 
-/* A symbol that begins with "cu", of a library that is named. */
+/* A symbol that begins with "cu", of a library that is named. The loader is asked for it last: dlerror is about that. */
 HIDDEN __attribute__((used)) void *dlsym_of_driver(void *handle, const char *symbol) {
-  void *found = real_dlsym(handle, symbol);
   int number = form_number(symbol);
+  bool open = number >= 0 && doors_open();
+  void *found = real_dlsym(handle, symbol);
   if (number < 0) return found ? found : newer(handle, symbol);
-  if (!found || !doors_open() || doors_disabled()) return found;
+  if (!found || !open) return found;
   void *function = driver_function(number);
   if (found == door_addresses[number] && !function) /* this library was asked; the driver lacks the function */
     return real_dlsym(driver_handle(), symbol);
-  if (found != door_addresses[number] && found != function) return found;
+  if (doors_disabled()) return found;
+  if (found != door_addresses[number] && found != function) {
+    SAY_ONCE("%s of another library than the driver was looked up: calls of it are not seen", symbol);
+    return found;
+  }
   door_given(WIRE_BY_DLSYM, number, symbol);
   return door_addresses[number];
 }
