@@ -1,14 +1,13 @@
 #include "ring.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "doors.h"
+#include "nap.h"
 #include "session.h"
 
 enum { LINE = 64, AHEAD = 2048 };
@@ -20,19 +19,6 @@ enum { LINE = 64, AHEAD = 2048 };
 #define PATIENCE_FOR_CONTENTS (2000 * MILLISECOND)
 
 static _Thread_local uint32_t thread;
-
-static uint64_t now(void) {
-  struct timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
-}
-
-static void nap(void) {
-  int before = errno;
-  struct timespec time = {0, 50000};
-  nanosleep(&time, NULL);
-  errno = before;
-}
 
 /* Both times behind each other; MADV_DONTFORK: a child has a ring of its own. */
 static bool map_twice(int file, struct ring *ring) {
@@ -85,7 +71,7 @@ static bool wait_for(struct ring *ring, size_t bytes) {
     if (ring->tail != tail) moved = time;
     tail = ring->tail;
     if (time - moved > PATIENCE || time - began > PATIENCE_IN_ALL) return false;
-    nap();
+    nap(NAP);
   }
   return true;
 }
@@ -179,7 +165,7 @@ bool ring_room(size_t bytes) {
     if (seen != tail) moved = time;
     tail = seen;
     if (losing || time - moved > PATIENCE_FOR_CONTENTS) return false;
-    nap();
+    nap(NAP);
   }
 }
 
