@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -39,9 +40,15 @@ static bool map_twice(int file, struct ring *ring) {
   return true;
 }
 
+/* Past the limit the system would end the program. */
+static bool large_files(void) {
+  struct rlimit limit;
+  return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur >= WIRE_HEAD_BYTES + (rlim_t)WIRE_RING_BYTES;
+}
+
 int ring_make(struct ring *ring) {
   thread = 0; /* a child has other threads than those that its memory remembers */
-  int file = (int)syscall(SYS_memfd_create, "tessera", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  int file = large_files() ? not_standard((int)syscall(SYS_memfd_create, "tessera", MFD_CLOEXEC | MFD_ALLOW_SEALING)) : -1;
   if (file < 0) return -1;
   ring->aside = mmap(NULL, WIRE_LARGEST_RECORD, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
