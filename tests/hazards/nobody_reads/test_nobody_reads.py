@@ -1,0 +1,22 @@
+"""P36: the one who reads dies, and programs block in their next launch.
+
+When the ring is full a program goes on after a few milliseconds without being recorded; what is missing is counted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.hazards.kit import compiled, run
+from tests.hazards.listener import Answer, Kind
+
+PROGRAM = Path(__file__).resolve().parents[1] / "nobody_answers" / "program.c"
+LAUNCHES = 600_000
+
+
+def test_a_full_ring_stops_no_program(tmp_path: Path) -> None:
+    done = run([compiled(PROGRAM, tmp_path / "program"), str(LAUNCHES)], answer=Answer.NOT_READ, seconds=20)
+    assert (done.status, done.output, done.errors) == (0, "done\n", "")
+    (client,) = done.clients
+    recorded = len(client.kinds(Kind.LAUNCH))
+    assert client.lost > 0 and recorded + client.lost == LAUNCHES
+    assert [record.sequence for record in client.records] == list(range(1, len(client.records) + 1))
