@@ -10,32 +10,44 @@
 typedef void *dlsym_t(void *, const char *);
 
 static dlsym_t *_Atomic loader; /* the loader's own */
+static dlsym_t *_Atomic next;   /* another preloaded library's behind this one, or the loader's */
 
 /* The thread sanitizer itself calls dlsym, before it can watch any function. */
 #define UNWATCHED __attribute__((no_sanitize("thread")))
 
-/* The versions that glibc has it under on x86-64, the newer one first. */
+UNWATCHED static dlsym_t *function_at(void *address) {
+  dlsym_t *found;
+  memcpy(&found, &address, sizeof found);
+  return found;
+}
+
+/* The versions that glibc has it under on x86-64, the newer one first. Other libraries' have none, and are not found so. */
 UNWATCHED static dlsym_t *find_loader(void) {
   dlsym_t *found = loader;
   if (found) return found;
   void *address = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.34");
   if (!address) address = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.2.5");
-  memcpy(&found, &address, sizeof found);
+  found = function_at(address);
   loader = found;
   return found;
 }
 
+UNWATCHED static dlsym_t *find_next(void) {
+  dlsym_t *found = next;
+  if (found) return found;
+  found = function_at(find_loader()(RTLD_NEXT, "dlsym"));
+  next = found;
+  return found;
+}
+
 HIDDEN UNWATCHED __attribute__((used)) void *dlsym_target(void) {
-  dlsym_t *found = find_loader();
+  dlsym_t *found = find_next();
   void *address;
   memcpy(&address, &found, sizeof address);
   return address;
 }
 
-void *real_dlsym(void *handle, const char *symbol) {
-  dlsym_t *found = find_loader();
-  return found ? found(handle, symbol) : NULL;
-}
+void *real_dlsym(void *handle, const char *symbol) { return find_loader()(handle, symbol); }
 
 __attribute__((visibility("default"))) const char tessera_preloaded[] = "the preloaded library";
 
@@ -58,7 +70,7 @@ static void *newer(void *handle, const char *symbol) {
 HIDDEN __attribute__((used)) void *dlsym_of_driver(void *handle, const char *symbol) {
   int number = form_number(symbol);
   bool open = number >= 0 && doors_open();
-  void *found = real_dlsym(handle, symbol);
+  void *found = find_next()(handle, symbol);
   if (number < 0) return found ? found : newer(handle, symbol);
   if (!found || !open) return found;
   void *function = driver_function(number);
@@ -66,7 +78,7 @@ HIDDEN __attribute__((used)) void *dlsym_of_driver(void *handle, const char *sym
     return real_dlsym(driver_handle(), symbol);
   if (doors_disabled()) return found;
   if (found != door_addresses[number] && found != function) {
-    SAY_ONCE("%s of another library than the driver was looked up: calls of it are not seen", symbol);
+    SAY_ONCE("%s of another library than the driver was looked up: calls of it may not be seen", symbol);
     return found;
   }
   door_given(WIRE_BY_DLSYM, number, symbol);
