@@ -89,9 +89,13 @@ static void *slot_for(int number, void *function) {
 
 /* Also a copy of this library, by another path, is none. */
 static void *open_driver(char *path, size_t size) {
-  void *handle = find_driver(path, size) ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
+  if (!find_driver(path, size)) {
+    *path = 0;
+    return NULL;
+  }
+  void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   const char *trouble = dlerror();
-  if (*path && !handle) SAY_ONCE("the CUDA driver %s cannot be opened: %s", path, trouble ? trouble : "?");
+  if (!handle) SAY_ONCE("the CUDA driver %s cannot be opened: %s", path, trouble ? trouble : "?");
   if (!handle || !real_dlsym(handle, LIBRARY_MARK)) return handle;
   SAY_ONCE("%s is this library, and no CUDA driver", path);
   dlclose(handle);
