@@ -1,0 +1,49 @@
+/* Timers interrupt everything every 100 microseconds while threads begin and launch; a handler for bad addresses is there,
+ * and is the program's. */
+#include "hazard.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <setjmp.h>
+#include <sys/time.h>
+
+enum { THREADS = 4, LAUNCHES = 20000 };
+static volatile sig_atomic_t alarms;
+static sigjmp_buf back;
+static pthread_barrier_t barrier;
+
+static void alarmed(int number) {
+  (void)number;
+  alarms++;
+}
+static void bad_address(int number) {
+  (void)number;
+  siglongjmp(back, 1);
+}
+
+static void *launches(void *function) {
+  pthread_barrier_wait(&barrier);
+  for (int i = 0; i < LAUNCHES; i++) {
+    errno = 77;
+    CHECK(launch(function, NULL));
+    MUST(errno == 77);
+  }
+  return NULL;
+}
+
+int main(void) {
+  pthread_t threads[THREADS];
+  struct sigaction on_alarm = {.sa_handler = alarmed}, on_fault = {.sa_handler = bad_address}, now;
+  struct itimerval often = {{0, 100}, {0, 100}}, never = {{0, 0}, {0, 0}};
+  MUST(!sigaction(SIGALRM, &on_alarm, NULL) && !sigaction(SIGSEGV, &on_fault, NULL));
+  MUST(!setitimer(ITIMER_REAL, &often, NULL));
+  MUST(!pthread_barrier_init(&barrier, NULL, THREADS));
+  for (int i = 0; i < THREADS; i++) MUST(!pthread_create(&threads[i], NULL, launches, (void *)&barrier));
+  for (int i = 0; i < THREADS; i++) MUST(!pthread_join(threads[i], NULL));
+  MUST(!setitimer(ITIMER_REAL, &never, NULL));
+  MUST(!sigaction(SIGSEGV, NULL, &now) && now.sa_handler == bad_address);
+  if (!sigsetjmp(back, 1)) *(volatile int *)8 = 0;
+  printf("%d\n", alarms > 10);
+  return 0;
+}
