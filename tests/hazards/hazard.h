@@ -54,4 +54,15 @@ static inline CUresult launch(CUfunction function, CUstream stream) {
   return cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, stream, parameters, NULL);
 }
 
+enum { WIDE = 64 };
+
+/* One whose record has almost five thousand bytes. */
+static inline CUresult wide_launch(CUfunction function) {
+  static CUlaunchAttribute attributes[WIDE];
+  CUlaunchConfig config = {.gridDimX = 1, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 1, .blockDimY = 1, .blockDimZ = 1,
+                           .attrs = attributes, .numAttrs = WIDE};
+  void *pointer = NULL, *parameters[] = {&pointer, &pointer, &pointer, &pointer};
+  return cuLaunchKernelEx(&config, function, parameters, NULL);
+}
+
 #endif

@@ -5,35 +5,31 @@ It is apart from the relay on purpose: what it finds is what the library wrote.
 
 from __future__ import annotations
 
-import mmap
 import os
-import re
 import select
 import socket
 import struct
 import threading
 import time
-from enum import Enum, IntEnum
+from collections import Counter
+from enum import Enum
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import NamedTuple
 
+from shim.errors import WireError
+from shim.layout import layout
+from shim.messages import HELLO, read_hello, welcome
+from shim.ring import Ring
+from shim.wire import Kind, Record, records
 from tessera.driver_api import functions
 
-WIRE = Path(__file__).resolve().parents[2] / "shim" / "wire.h"
-Kind = IntEnum("Kind", {name: int(value) for name, value in re.findall(  # type: ignore[misc]
-    r"^  WIRE_(\w+) = (\d+)", re.search(r"enum wire_kind \{(.*?)\};", WIRE.read_text(), re.DOTALL)[1],  # type: ignore[index]
-    re.MULTILINE)})
-"""``enum wire_kind``."""
-HEAD = struct.Struct("<IHHQQII")
-HELLO = struct.Struct("<6IQ256s")
-WELCOME = struct.Struct("<6I")
-MAGIC, VERSION = 0x41525345, 1
-PAGE, RING = 4096, 64 << 20
-HEAD_AT, TAIL_AT, LOST_AT = 64, 128, 192
+__all__ = ["Answer", "Client", "Kind", "Listener", "symbol"]
+
 END_SECONDS = 5.0
 LATE_SECONDS = 0.4
 MOST = 256
+PIECE = 1 << 22
 
 
 class Answer(Enum):
@@ -48,35 +44,31 @@ class Answer(Enum):
     NONSENSE = "answers with something else"
 
 
-class Record(NamedTuple):
-    """``symbol``: of the driver function; ``data``: all of it, with its head."""
-
-    kind: int
-    flags: int
-    sequence: int
-    thread: int
-    symbol: str
-    data: bytes
+def symbol(record: Record) -> str:
+    """The driver function that a record names."""
+    return functions()[record.function].symbol
 
 
 class Client:
-    """A process: what it said, and its records. ``lost``: how many found no room."""
+    """A process: its file, and its records. ``lost``: how many found no room."""
 
     def __init__(self, process: int, program: str) -> None:
         self.process, self.program = process, program
-        self.records: list[Record] = []
+        self.data: list[bytes] = []
         self.lost = 0
 
-    def kinds(self, *kinds: int) -> list[Record]:
+    @cached_property
+    def records(self) -> list[Record]:
+        """All of them. Raises WireError if something else stands there."""
+        return list(records(b"".join(self.data)))
+
+    def kinds(self, *kinds: Kind) -> list[Record]:
         """Its records of some kinds."""
         return [record for record in self.records if record.kind in kinds]
 
-    def counts(self, *kinds: int) -> dict[str, int]:
+    def counts(self, *kinds: Kind) -> dict[str, int]:
         """How many of some kinds there are of each function."""
-        found: dict[str, int] = {}
-        for record in self.kinds(*kinds):
-            found[record.symbol] = found.get(record.symbol, 0) + 1
-        return found
+        return dict(Counter([symbol(record) for record in self.kinds(*kinds)]))
 
 
 class Listener:
@@ -126,53 +118,46 @@ class Listener:
             thread.start()
 
     def _serve(self, connection: socket.socket) -> None:
-        with connection:
+        descriptors: list[int] = []
+        try:
             message, descriptors, _, _ = socket.recv_fds(connection, HELLO.size + 1, 4)
             peer, _, _ = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
-            said = HELLO.unpack(message)
-            if said[:2] != (MAGIC, VERSION) or said[3] != peer or len(descriptors) != 1:
-                self._faults.append(f"another greeting of process {peer}: {said}")
-                return
-            process = os.pidfd_open(peer)
-            client = Client(peer, said[7].rstrip(b"\0").decode())
-            if self._answer is Answer.SILENCE:
-                select.select([process], [], [])
-            elif self._answer is Answer.REFUSAL:
-                connection.send(WELCOME.pack(MAGIC, VERSION, WELCOME.size, 0, 0, 0))
-            elif self._answer is Answer.NONSENSE:
-                connection.send(b"?" * WELCOME.size)
-            elif self._answer is not Answer.CLOSED:
-                with mmap.mmap(descriptors[0], PAGE + RING) as ring:
-                    self._clients.append(client)
-                    if self._answer is Answer.LATE:
-                        time.sleep(LATE_SECONDS)
-                    connection.send(WELCOME.pack(MAGIC, VERSION, WELCOME.size, 1, 0, len(self._clients)))
-                    connection.close()
-                    self._read(client, ring, process)
-            for descriptor in (process, *descriptors):
+            said = read_hello(message)
+            assert said.process == peer and len(descriptors) == 1, said
+            descriptors.append(os.pidfd_open(peer))
+            with Ring(descriptors[0]) as ring:
+                self._answer_to(Client(peer, said.program), connection, ring, descriptors[1])
+        except (WireError, OSError, AssertionError) as error:
+            self._faults.append(repr(error))
+        finally:
+            connection.close()
+            for descriptor in descriptors:
                 os.close(descriptor)
 
-    def _read(self, client: Client, ring: mmap.mmap, process: int) -> None:
-        symbols = [function.symbol for function in functions()]
-        tail, lives = 0, True
-        while True:
-            (head,) = struct.unpack_from("<Q", ring, HEAD_AT)
-            if head == tail and not lives:
-                break
-            if head == tail or (lives and self._answer is Answer.NOT_READ):
-                lives = not select.select([process], [], [], 0.001)[0]
-                continue
-            begin, rest = tail % RING, head - tail
-            data = ring[PAGE + begin : PAGE + min(begin + rest, RING)]
-            data += ring[PAGE : PAGE + rest - len(data)]
-            at = 0
-            while at < rest:
-                size, kind, flags, sequence, _, thread, number = HEAD.unpack_from(data, at)
-                if size < HEAD.size or size % 8 or at + size > rest or number >= len(symbols):
-                    self._faults.append(f"process {client.process}: no record at position {tail + at}")
-                    return
-                client.records.append(Record(kind, flags, sequence, thread, symbols[number], data[at : at + size]))
-                at += size
-            tail = head
-            struct.pack_into("<Q", ring, TAIL_AT, tail)
-        (client.lost,) = struct.unpack_from("<Q", ring, LOST_AT)
+    def _answer_to(self, client: Client, connection: socket.socket, ring: Ring, process: int) -> None:
+        if self._answer is Answer.SILENCE:
+            select.select([process], [], [])
+        elif self._answer is Answer.REFUSAL:
+            connection.send(welcome(None))
+        elif self._answer is Answer.NONSENSE:
+            connection.send(b"?" * layout("wire_welcome").size)
+        elif self._answer is not Answer.CLOSED:
+            self._clients.append(client)
+            if self._answer is Answer.LATE:
+                time.sleep(LATE_SECONDS)
+            connection.send(welcome(len(self._clients)))
+            connection.close()
+            self._read(client, ring, process)
+
+    def _read(self, client: Client, ring: Ring, process: int) -> None:
+        if self._answer is Answer.NOT_READ:
+            select.select([process], [], [])
+        over = False
+        while not over:
+            over = bool(select.select([process], [], [], 0)[0])  # asked first: all that it wrote is there now
+            while data := ring.take(PIECE):
+                client.data.append(data)
+                ring.advance(len(data))
+            if not over:
+                ring.wait(process, -1, 20_000)
+        client.lost = ring.lost

@@ -14,7 +14,7 @@ from tests.hazards.kit import run
 from tests.hazards.listener import Kind
 
 
-@pytest.mark.parametrize("count", [20, pytest.param(500, marks=pytest.mark.long)])
+@pytest.mark.parametrize("count", [8, pytest.param(500, marks=pytest.mark.long)])
 def test_killed_programs_leave_whole_records(build: Build, count: int) -> None:
     words = [str(build("program.c", "-pthread")), str(build("steady.c")), str(count)]
     done = run([sys.executable, Path(__file__).with_name("program.py"), *words], seconds=120)

@@ -4,17 +4,15 @@ When the ring is full a program goes on after a few milliseconds without being r
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from tests.hazards.kit import compiled, run
+from tests.hazards.conftest import Build
+from tests.hazards.kit import run
 from tests.hazards.listener import Answer, Kind
 
-PROGRAM = Path(__file__).resolve().parents[1] / "nobody_answers" / "program.c"
-LAUNCHES = 600_000
+LAUNCHES = 30_000
 
 
-def test_a_full_ring_stops_no_program(tmp_path: Path) -> None:
-    done = run([compiled(PROGRAM, tmp_path / "program"), str(LAUNCHES)], answer=Answer.NOT_READ, seconds=20)
+def test_a_full_ring_stops_no_program(build: Build) -> None:
+    done = run([build("program.c"), str(LAUNCHES)], answer=Answer.NOT_READ, seconds=10)
     assert (done.status, done.output, done.errors) == (0, "done\n", "")
     (client,) = done.clients
     recorded = len(client.kinds(Kind.LAUNCH))

@@ -13,4 +13,4 @@ from tests.hazards.listener import Answer
 def test_every_launch_is_recorded_all_the_same(build: Build) -> None:
     done = run([build("program.c", "-pthread")], answer=Answer.LATE)
     assert (done.status, done.output, done.errors) == (0, "1\n", "")
-    assert done.launches() == 4 * 20000
+    assert done.launches() == 5 * 20000

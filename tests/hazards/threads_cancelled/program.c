@@ -12,7 +12,7 @@ static void *few(void *unused) {
   pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
   pthread_cancel(pthread_self());
   pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
-  for (long i = 0; i < launches / ROUNDS; i++) CHECK(launch(function, NULL));
+  for (long i = 0; i < launches / ROUNDS; i++) CHECK(wide_launch(function));
   pthread_testcancel();
   return unused;
 }
@@ -27,7 +27,7 @@ int main(int count, char **words) {
     for (int i = 0; i < 2; i++) MUST(!pthread_create(&threads[i], NULL, few, NULL));
     for (int i = 0; i < 2; i++) MUST(!pthread_join(threads[i], &result[i]) && result[i] == PTHREAD_CANCELED);
   }
-  CHECK(launch(function, NULL));
+  CHECK(wide_launch(function));
   puts("done");
   return 0;
 }
