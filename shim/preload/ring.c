@@ -19,7 +19,8 @@ enum { LINE = 64, AHEAD = 2048 };
 #define PATIENCE_IN_ALL (8 * MILLISECOND)
 #define PATIENCE_FOR_CONTENTS (2000 * MILLISECOND)
 
-static _Thread_local uint32_t thread;
+/* A child that was forked off has other threads than those that its memory remembers. */
+static _Thread_local struct { uint32_t process, number; } thread;
 
 /* Both times behind each other; MADV_DONTFORK: a child has a ring of its own. */
 static bool map_twice(int file, struct ring *ring) {
@@ -47,9 +48,10 @@ static bool large_files(void) {
 }
 
 int ring_make(struct ring *ring) {
-  thread = 0; /* a child has other threads than those that its memory remembers */
-  int file = large_files() ? not_standard((int)syscall(SYS_memfd_create, "tessera", MFD_CLOEXEC | MFD_ALLOW_SEALING)) : -1;
+  if (!large_files()) return -1;
+  int file = not_standard((int)syscall(SYS_memfd_create, "tessera", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (file < 0) return -1;
+  ring->process = (uint32_t)getpid();
   ring->aside = mmap(NULL, WIRE_LARGEST_RECORD, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (ring->aside == MAP_FAILED || ftruncate(file, WIRE_HEAD_BYTES + (off_t)WIRE_RING_BYTES) != 0 ||
@@ -59,7 +61,7 @@ int ring_make(struct ring *ring) {
   }
   *ring->shared = (struct wire_ring){
       .magic = WIRE_MAGIC, .version = WIRE_VERSION, .functions = FUNCTION_COUNT, .list = FUNCTION_LIST,
-      .bytes = WIRE_RING_BYTES, .process = (uint32_t)getpid(),
+      .bytes = WIRE_RING_BYTES, .process = ring->process,
   };
   return file;
 }
@@ -84,10 +86,14 @@ static bool wait_for(struct ring *ring, size_t bytes) {
 }
 
 static void *write_head(void *place, enum wire_kind kind, unsigned function, size_t bytes, uint64_t sequence) {
-  if (!thread) thread = (uint32_t)syscall(SYS_gettid);
+  uint32_t process = session->ring.process;
+  if (__builtin_expect(thread.process != process, 0)) {
+    thread.process = process;
+    thread.number = (uint32_t)syscall(SYS_gettid);
+  }
   *(struct wire_head *)place = (struct wire_head){
       .size = (uint32_t)bytes, .kind = (uint16_t)kind, .sequence = sequence, .ticks = __builtin_ia32_rdtsc(),
-      .thread = thread, .function = function,
+      .thread = thread.number, .function = function,
   };
   return place;
 }

@@ -9,6 +9,7 @@ import pytest
 from tests import null_driver
 from tests.hazards.conftest import Build
 from tests.hazards.kit import run
+from tests.hazards.listener import Kind
 from tools import driver
 
 
@@ -23,3 +24,10 @@ def test_a_child_is_a_client_of_its_own(build: Build, name: str) -> None:
     assert first.process != second.process
     assert [client.records[0].sequence for client in done.clients] == [1, 1]
     assert all(record.thread == client.process for client in done.clients for record in client.records)
+
+
+def test_records_name_the_childs_own_threads(build: Build) -> None:
+    done = run([build("threads.c", "-pthread")])
+    assert (done.status, done.errors) == (0, "")
+    child = done.clients[1]
+    assert [record.thread for record in child.kinds(Kind.LAUNCH)] == [int(line) for line in done.output.split()]
