@@ -30,6 +30,7 @@ int main(void) {
   CHECK(cuMemcpyDtoHAsync(&value, memory, sizeof value, first));
   CHECK(cuStreamSynchronize(first));
   CHECK(cuMemFreeAsync(memory, second));
+  CHECK(cuStreamSynchronize(second));
   CHECK(cuMemAllocAsync(&again, 4096, second));
   CHECK(cuStreamSynchronize(second));
   printf("%u %d %llx %llx %zu\n", value, memory == again, (unsigned long long)memory, (unsigned long long)counter, bytes);
