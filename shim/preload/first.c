@@ -106,10 +106,12 @@ static void open_doors(void) {
   const char *disable = getenv("TESSERA_DISABLE");
   driver.handle = open_driver(driver.path, sizeof driver.path);
   driver.disabled = disable && *disable && strcmp(disable, "0") != 0;
-  void *found[FUNCTION_COUNT] = {NULL};
-  for (int i = 0; driver.handle && i < FUNCTION_COUNT; i++) found[i] = real_dlsym(driver.handle, forms[i].symbol);
-  memcpy(&real, found, sizeof real);
-  for (int i = 0; i < FUNCTION_COUNT; i++) __atomic_store_n(&slots[i], slot_for(i, found[i]), __ATOMIC_RELEASE);
+  for (int i = 0; driver.handle && i < FUNCTION_COUNT; i++) {
+    void *found = real_dlsym(driver.handle, forms[i].symbol);
+    memcpy((char *)&real + (size_t)i * sizeof found, &found, sizeof found);
+  }
+  for (int i = 0; i < FUNCTION_COUNT; i++)
+    __atomic_store_n(&slots[i], slot_for(i, driver_function(i)), __ATOMIC_RELEASE);
   dlerror(); /* what an older driver lacks is no error of the program's */
   driver.done = true;
 }
