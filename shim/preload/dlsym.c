@@ -21,7 +21,8 @@ UNWATCHED static dlsym_t *function_at(void *address) {
   return found;
 }
 
-/* The versions that glibc has it under on x86-64, the newer one first. Other libraries' have none, and are not found so. */
+/* The versions that glibc has it under on x86-64, the newer one first. Other libraries' have none: so they are passed
+ * over. */
 UNWATCHED static dlsym_t *find_loader(void) {
   dlsym_t *found = loader;
   if (found) return found;
@@ -51,8 +52,8 @@ void *real_dlsym(void *handle, const char *symbol) { return find_loader()(handle
 
 __attribute__((visibility("default"))) const char tessera_preloaded[] = "the preloaded library";
 
-/* A symbol that is not in the list and not in the library that `handle` names. If that is this one, the program means the
- * driver, which may be newer than the list. */
+/* A symbol that is not in the list and not in the library that `handle` names. If that is this one, the program means
+ * the driver, which may be newer than the list. */
 static void *newer(void *handle, const char *symbol) {
   if (symbol[2] < 'A' || symbol[2] > 'Z') return NULL;
   if (real_dlsym(handle, "cuInit") != door_addresses[NUMBER_cuInit] || !doors_open())
@@ -66,7 +67,7 @@ static void *newer(void *handle, const char *symbol) {
   return found;
 }
 
-/* A symbol that begins with "cu", of a library that is named. The loader is asked for it last: dlerror is about that. */
+/* A symbol that begins with "cu", of a library that is named. The loader is asked last: dlerror is about that. */
 HIDDEN __attribute__((used)) void *dlsym_of_driver(void *handle, const char *symbol) {
   int number = form_number(symbol);
   bool open = number >= 0 && doors_open();

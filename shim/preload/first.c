@@ -11,8 +11,8 @@
 #include "nap.h"
 #include "session.h"
 
-/* What a thread waits for another one that opens the driver. That one may wait for this one: the driver's constructor has
- * started it. */
+/* What a thread waits for another one that opens the driver. That one may wait for this one: the driver's constructor
+ * has started it. */
 enum { OPENING_SECONDS = 10 };
 
 struct real real;

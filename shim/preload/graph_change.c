@@ -148,7 +148,8 @@ CUresult hook_cuGraphExecNodeSetParams(CUgraphExec exec, CUgraphNode node, CUgra
   if (!recording()) return real.cuGraphExecNodeSetParams(exec, node, given);
   CUgraphNodeParams params = GIVEN(given);
   inside++;
-  return changed(real.cuGraphExecNodeSetParams(exec, node, given), NUMBER_cuGraphExecNodeSetParams, exec, node, &params);
+  CUresult result = real.cuGraphExecNodeSetParams(exec, node, given);
+  return changed(result, NUMBER_cuGraphExecNodeSetParams, exec, node, &params);
 }
 
 /* Its parameters stay as they are. */

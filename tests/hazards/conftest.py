@@ -10,10 +10,11 @@ from typing import TypeAlias
 import pytest
 
 from tests.hazards.kit import compiled
-from tests.nodriver.driver.conftest import own_folders as own_folders
+from tests.nodriver.driver import conftest as driver_folders
 from tools import shim
 from tools.venv import PYTHON
 
+own_folders = driver_folders.own_folders
 Build: TypeAlias = Callable[..., Path]
 
 

@@ -34,6 +34,10 @@ static inline void *found(void *library, const char *symbol) {
   return address;
 }
 
+/* cuLaunchKernel, looked up. */
+typedef CUresult launch_t(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream,
+                          void **, void **);
+
 /* A context on device 0, and something to launch: a kernel of three pointers and an int on the null driver. */
 static inline CUfunction ready(void) {
   CUcontext context;

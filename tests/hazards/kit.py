@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import softgpu
+from tessera.environment import DEVICES, DRIVER, INSTRUMENT, LOG, SOCKET
 from tests import null_driver
 from tests.hazards.listener import Answer, Client, Kind, Listener
 from tools import driver, native, shim
@@ -22,7 +23,7 @@ FOLDER = Path(__file__).resolve().parent
 LIBRARY = shim.PRELOAD
 SECONDS = 20.0
 """For a program; those that hang are ended, which fails the test."""
-OURS = ("LD_PRELOAD", "TESSERA_", "SOFTGPU_DEVICES", "SOFTGPU_INSTRUMENT")
+OURS = ("LD_PRELOAD", "TESSERA_", DEVICES.name, INSTRUMENT.name)
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class Done:
 
     def launches(self) -> int:
         """How many were recorded, of all clients together."""
-        return sum(len(client.kinds(Kind.LAUNCH)) for client in self.clients)
+        return sum(kind == Kind.LAUNCH for client in self.clients for kind, _ in client.heads)
 
 
 def compiled(source: Path, program: Path, *flags: str) -> Path:
@@ -61,21 +62,22 @@ def environment(library: Path, variables: Mapping[str, str], preload: Sequence[P
     base = softgpu.environment("A100-80G,L40S", base=base)
     base["LD_LIBRARY_PATH"] = f"{library.parent}:{base['LD_LIBRARY_PATH']}"
     if preload:
-        base |= {"LD_PRELOAD": ":".join(map(str, preload)), "TESSERA_DRIVER": str(library)}
-    return base | variables
+        base |= {"LD_PRELOAD": ":".join(map(str, preload)), DRIVER.name: str(library)}
+    return base | dict(variables)
 
 
 def run(command: Sequence[Path | str], *, library: Path | None = None, answer: Answer | None = Answer.WELCOME,
-        preload: Sequence[Path | str] = (LIBRARY,), seconds: float = SECONDS, given: Mapping[str, str | None] | None = None,
-        ) -> Done:
+        preload: Sequence[Path | str] = (LIBRARY,), seconds: float = SECONDS,
+        given: Mapping[str, str | None] | None = None) -> Done:
     """Run a program on a driver (the null driver without ``library``) and a listener that answers somehow (None: there
     is none). ``given``: variables of the environment, None for those that are not to be there. Fails if it takes longer
     than ``seconds``."""
     with tempfile.TemporaryDirectory(prefix="hazard-") as name, ExitStack() as stack:
         folder = Path(name)
-        variables = {"TESSERA_SOCKET": str(folder / "socket"), "TESSERA_LOG": str(folder / "log")} | dict(given or {})
-        made = environment(library or null_driver.build(), {k: v for k, v in variables.items() if v is not None}, preload)
-        for missing in [k for k, v in variables.items() if v is None]:
+        variables = {SOCKET.name: str(folder / "socket"), LOG.name: str(folder / "log")} | dict(given or {})
+        wanted = {name: text for name, text in variables.items() if text is not None}
+        made = environment(library or null_driver.build(), wanted, preload)
+        for missing in variables.keys() - wanted.keys():
             made.pop(missing, None)
         listener = stack.enter_context(Listener(folder / "socket", answer)) if answer else None
         began = time.monotonic()

@@ -48,8 +48,8 @@ def stubs() -> str:
 
 
 def build(own: Sequence[Path] = (), version: int = VERSION) -> Path:
-    """The library, made anew when something it is made from has changed. ``own``: sources with functions of the API that
-    it has in place of its own; ``version``: of CUDA, newer functions are not in it. Raises StepFailed."""
+    """The library, made anew when something it is made from has changed. ``own``: sources with functions of the API
+    that it has in place of its own; ``version``: of CUDA, newer functions are not in it. Raises StepFailed."""
     folder = FOLDER
     if own or version != VERSION:
         named = hashlib.sha256("\0".join([str(version), *map(str, own)]).encode()).hexdigest()

@@ -33,7 +33,8 @@ int main(void) {
   CHECK(cuStreamSynchronize(second));
   CHECK(cuMemAllocAsync(&again, 4096, second));
   CHECK(cuStreamSynchronize(second));
-  printf("%u %d %llx %llx %zu\n", value, memory == again, (unsigned long long)memory, (unsigned long long)counter, bytes);
+  printf("%u %d %llx ", value, memory == again, (unsigned long long)memory);
+  printf("%llx %zu\n", (unsigned long long)counter, bytes);
   CHECK(cuModuleUnload(module));
   return 0;
 }

@@ -1,8 +1,8 @@
-"""P47, P49: memory is freed on one stream while another still uses it, and its address comes back; and variables of modules
-are inputs that no argument names.
+"""P47, P49: memory is freed on one stream while another still uses it, and its address comes back; and variables of
+modules are inputs that no argument names.
 
-Records stand in the order in which things happened: made, used, freed in its stream, made again. A variable that a program
-asks for is memory of its module, and ends with it."""
+Records stand in the order in which things happened: made, used, freed in its stream, made again. A variable that a
+program asks for is memory of its module, and ends with it."""
 
 from __future__ import annotations
 

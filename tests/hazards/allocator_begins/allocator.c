@@ -15,8 +15,8 @@ static void begin(void) {
   if (begun++) return;
   depth++;
   void *next = dlsym(RTLD_NEXT, "malloc"), *library = dlopen("libc.so.6", RTLD_NOW | RTLD_NOLOAD);
-  if (!next || !dlsym(library, "pthread_create") || dlsym(RTLD_DEFAULT, "cuInit") == NULL || !dlsym(library, "cudaFree"))
-    asked += dlerror() == NULL;
+  MUST(next && dlsym(library, "pthread_create") && dlsym(RTLD_DEFAULT, "cuInit"));
+  MUST(!dlsym(library, "cudaFree") && dlerror());
   depth--;
 }
 

@@ -1,5 +1,5 @@
-"""P21: an allocator looks functions up while it begins; an interposer of ``dlsym`` that allocates comes back to it, and it
-waits for itself.
+"""P21: an allocator looks functions up while it begins; an interposer of ``dlsym`` that allocates comes back to it,
+and it waits for itself.
 
 The library asks the program's allocator for nothing, neither then nor in later calls."""
 

@@ -1,11 +1,8 @@
 /* Looks a function up through both forms of cuGetProcAddress before cuInit, as run-time libraries do; calls both. */
 #include "hazard.h"
 
-typedef CUresult launches(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream,
-                          void **, void **);
-
 int main(void) {
-  launches *first = NULL, *second = NULL;
+  launch_t *first = NULL, *second = NULL;
   CUdriverProcAddressQueryResult status;
   CUresult (*older)(const char *, void **, int, cuuint64_t) = NULL;
   *(void **)&older = found(dlopen("libcuda.so.1", RTLD_NOW), "cuGetProcAddress");

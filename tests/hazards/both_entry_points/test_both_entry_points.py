@@ -1,4 +1,5 @@
-"""P1: a run-time library asks ``cuGetProcAddress_v2`` where the interposer only has the first form, and nothing is seen.
+"""P1: a run-time library asks ``cuGetProcAddress_v2`` where the interposer only has the first form, and nothing is
+seen.
 
 Both forms, called before ``cuInit``, give functions whose calls are recorded."""
 

@@ -1,5 +1,5 @@
-/* Calls much while a stream is captured, in each mode: kernels that were never met, streams, events, memory, graphs, modules.
- * Prints what each answers, and whether the capture is still good. */
+/* Calls much while a stream is captured, in each mode: kernels that were never met, streams, events, memory, graphs,
+ * modules. Prints what each answers, and whether the capture is still good. */
 #include "hazard.h"
 
 static const char PTX[] = ".version 7.5\n.target sm_75\n.address_size 64\n"

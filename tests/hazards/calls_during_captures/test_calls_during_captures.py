@@ -1,7 +1,7 @@
 """P52: a call that the interposer makes on its own while a stream is captured spoils the capture.
 
-In every mode every call answers what it answers without the library, and the graph has the same nodes, also with kernels
-and streams that are met for the first time."""
+In every mode every call answers what it answers without the library, and the graph has the same nodes, also with
+kernels and streams that are met for the first time."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-/* Makes things of two contexts with no context current, with the wrong one, and from another thread; says after each call
- * which one is current. */
+/* Makes things of two contexts with no context current, with the wrong one, and from another thread; says after each
+ * call which one is current. */
 #include "hazard.h"
 
 #include <pthread.h>

@@ -1,5 +1,5 @@
-"""Kin of P28: a program closes all descriptors, as those do that go to the background, and with them the interposer's; or
-what the interposer opens gets the number of a standard stream, and the program writes there.
+"""Kin of P28: a program closes all descriptors, as those do that go to the background, and with them the
+interposer's; or what the interposer opens gets the number of a standard stream, and the program writes there.
 
 Nothing of the library stays open after its first call, and what it opens for that moment is no standard stream."""
 

@@ -23,7 +23,7 @@ int main(void) {
   CUfunction function = ready();
   unsigned before = opened;
   MUST(!pthread_create(&thread, NULL, opens, NULL));
-  for (int i = 0; i < 20000; i++) {
+  for (int i = 0; i < 5000; i++) {
     CHECK(cuModuleLoadData(&module, "no PTX"));
     CHECK(cuModuleGetFunction(&function, module, "nothing"));
     CHECK(launch(function, NULL));

@@ -1,4 +1,4 @@
-/* A driver that calls its own functions through the program's symbols: in its constructor, and in cuInit all of them. */
+/* A driver that calls its own functions by the program's symbols: in its constructor, and in cuInit all of them. */
 #include "../hazard.h"
 
 #include <pthread.h>

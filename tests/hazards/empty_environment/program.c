@@ -1,5 +1,5 @@
-/* Starts a program in an environment with nothing but the library in it, and with none at all; uses the driver, and goes on
- * after it has emptied its own environment. */
+/* Starts a program in an environment with nothing but the library in it, and with none at all; uses the driver, and
+ * goes on after it has emptied its own environment. */
 #include "hazard.h"
 
 #include <sys/wait.h>

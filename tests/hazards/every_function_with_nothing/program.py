@@ -7,7 +7,7 @@ import sys
 symbols = json.loads(sys.argv[1])
 cuda = ctypes.CDLL("libcuda.so.1")
 found = []
-for step in range(2):
+for _ in range(2):
     for symbol in symbols:
         found.append(getattr(cuda, symbol)(*12 * [ctypes.c_void_p()]))
     context = ctypes.c_void_p()

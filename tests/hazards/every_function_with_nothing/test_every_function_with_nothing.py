@@ -1,4 +1,5 @@
-"""P13: one function that is missing, or a null pointer that the driver would have answered with an error, ends the program.
+"""P13: one function that is missing, or a null pointer that the driver would have answered with an error, ends the
+program.
 
 Every function, called with zeros for all arguments, answers what the driver answers, on any driver."""
 

@@ -7,12 +7,10 @@ static void *pointer;
 static int number = 1;
 static void *parameters[] = {&pointer, &pointer, &pointer, &number};
 
-typedef CUresult plain(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream,
-                       void **, void **);
 typedef CUresult extended(const CUlaunchConfig *, CUfunction, void **, void **);
 
 static void plainly(void *address) {
-  plain *call;
+  launch_t *call;
   memcpy(&call, &address, sizeof call);
   for (int i = 0; i < COUNT; i++) CHECK(call(function, 2, 1, 1, 32, 1, 1, 0, NULL, parameters, NULL));
 }
@@ -20,7 +18,8 @@ static void plainly(void *address) {
 static void with_attributes(void *address) {
   extended *call;
   memcpy(&call, &address, sizeof call);
-  CUlaunchConfig config = {.gridDimX = 2, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 32, .blockDimY = 1, .blockDimZ = 1};
+  CUlaunchConfig config = {.gridDimX = 2, .gridDimY = 1, .gridDimZ = 1,
+                           .blockDimX = 32, .blockDimY = 1, .blockDimZ = 1};
   for (int i = 0; i < COUNT; i++) CHECK(call(&config, function, parameters, NULL));
 }
 
@@ -43,6 +42,6 @@ int main(void) {
   plainly(by_version("cuLaunchKernel", CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM));
   with_attributes(by_version("cuLaunchKernelEx", CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM));
   with_attributes(by_version("cuLaunchKernelEx", CU_GET_PROC_ADDRESS_LEGACY_STREAM));
-  plainly(*(void **)&(plain *[1]){cuLaunchKernel}); /* as it was linked */
+  plainly(*(void **)&(launch_t *[1]){cuLaunchKernel}); /* as it was linked */
   return 0;
 }

@@ -1,4 +1,5 @@
-/* Memory by every function that gives it, given back by every function that takes it; and twice, and what is no memory. */
+/* Memory by every function that gives it, given back by every function that takes it; and twice, and what is no
+ * memory. */
 #include "hazard.h"
 
 static CUstream stream;
@@ -34,7 +35,7 @@ int main(void) {
   CHECK(cuDeviceGetDefaultMemPool(&pool, 0));
   for (int maker = 0; maker < 9; maker++)
     for (int taker = 0; taker < 4; taker++) {
-      if ((maker < 5) != (taker < 2) && maker < 8) continue; /* of the other memory: real drivers differ in what they say */
+      if ((maker < 5) != (taker < 2) && maker < 8) continue; /* the other memory's: drivers differ in their answers */
       CUresult made = makers[maker]();
       CUresult first = takers[taker](), again = takers[taker]();
       printf("%d by %d: %d %d %d\n", maker, taker, made, first, again);

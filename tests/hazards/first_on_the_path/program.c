@@ -3,8 +3,8 @@
 
 int main(void) {
   void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-  CUresult (*start)(unsigned) = NULL, (*launches)(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
-                                                  unsigned, CUstream, void **, void **) = NULL;
+  CUresult (*start)(unsigned) = NULL;
+  launch_t *launches = NULL;
   void *pointer = NULL, *parameters[] = {&pointer, &pointer, &pointer, &pointer};
   *(void **)&start = found(driver, "cuInit");
   *(void **)&launches = found(driver, "cuLaunchKernel");

@@ -1,5 +1,5 @@
-"""Kin of P32: a program is started without ``LD_PRELOAD``, with the library's folder first on the path: it is opened in the
-middle of the program, and closed again.
+"""Kin of P32: a program is started without ``LD_PRELOAD``, with the library's folder first on the path: it is opened
+in the middle of the program, and closed again.
 
 It works in the same way, and stays where it is."""
 

@@ -1,10 +1,11 @@
-/* A kernel waits for a number in memory, which a copy on another stream brings later; in between another kernel is launched
- * for the first time, memory is made, a module is loaded. */
+/* A kernel waits for a number in memory, which a copy on another stream brings later; in between another kernel is
+ * launched for the first time, memory is made, a module is loaded. */
 #include "hazard.h"
 
 static const char PTX[] = ".version 7.5\n.target sm_75\n.address_size 64\n"
     ".visible .entry waits(.param .u64 at) { .reg .pred %p; .reg .b64 %a<3>; .reg .b32 %r<2>; ld.param.u64 %a1, [at];\n"
-    "cvta.to.global.u64 %a2, %a1; again: ld.volatile.global.u32 %r1, [%a2]; setp.eq.u32 %p, %r1, 0; @%p bra again; ret; }\n"
+    "cvta.to.global.u64 %a2, %a1; again: ld.volatile.global.u32 %r1, [%a2]; \n"
+    "setp.eq.u32 %p, %r1, 0; @%p bra again; ret; }\n"
     ".visible .entry other(.param .u64 at) { ret; }\n";
 
 int main(void) {

@@ -21,6 +21,6 @@ def test_killed_programs_leave_whole_records(build: Build, count: int) -> None:
     assert (done.status, done.errors) == (0, "")
     assert len(done.clients) == count + 1, "the listener says so if what they wrote is no record"
     for client in done.clients:
-        assert [record.sequence for record in client.records] == list(range(1, len(client.records) + 1))
+        assert client.gaps == 0
     (steady,) = [client for client in done.clients if client.program.endswith("steady")]
     assert steady.counts(Kind.LAUNCH) == {"cuLaunchKernel": 500}

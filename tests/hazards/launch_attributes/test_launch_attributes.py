@@ -21,7 +21,8 @@ def test_attributes_reach_the_driver_and_the_record(build: Build) -> None:
     done = run([program], library=library)
     assert (done.status, done.output) == (0, bare.output) and done.output.startswith("4 4 77 4:")
     (record,) = done.clients[0].kinds(Kind.LAUNCH)
-    wanted = [(4, struct.pack("<3I", 2, 1, 1)), (8, struct.pack("<i", -5)), (6, struct.pack("<i", 1)), (999, b"\x5a" * 60)]
+    wanted = [(4, struct.pack("<3I", 2, 1, 1)), (8, struct.pack("<i", -5)), (6, struct.pack("<i", 1)),
+              (999, b"\x5a" * 60)]
     for (identity, value), begin in zip(wanted, range(-4 * 72, 0, 72), strict=True):
         attribute = record.tail[begin : begin + 72 or None]
         assert int.from_bytes(attribute[:4], "little") == identity and attribute[8:].tobytes().startswith(value)

@@ -2,7 +2,8 @@
 #include "hazard.h"
 
 static const char PTX[] = ".version 7.5\n.target sm_75\n.address_size 64\n"
-    ".visible .entry add(.param .u64 to, .param .u32 what) { .reg .b64 %a<3>; .reg .b32 %r<3>; ld.param.u64 %a1, [to];\n"
+    ".visible .entry add(.param .u64 to, .param .u32 what) { .reg .b64 %a<3>; .reg .b32 %r<3>;\n"
+    "ld.param.u64 %a1, [to];\n"
     "cvta.to.global.u64 %a2, %a1; ld.param.u32 %r1, [what]; atom.global.add.u32 %r2, [%a2], %r1; ret; }\n";
 
 int main(void) {
@@ -32,8 +33,8 @@ int main(void) {
   CHECK(cuStreamSynchronize(stream));
   CHECK(cuGraphExecDestroy(exec));
   CHECK(cuGraphCreate(&other, 0));
-  CUDA_KERNEL_NODE_PARAMS given = {.func = add, .gridDimX = 1, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 1, .blockDimY = 1,
-                                   .blockDimZ = 1, .kernelParams = parameters};
+  CUDA_KERNEL_NODE_PARAMS given = {.func = add, .gridDimX = 1, .gridDimY = 1, .gridDimZ = 1,
+                                   .blockDimX = 1, .blockDimY = 1, .blockDimZ = 1, .kernelParams = parameters};
   what = 100;
   CHECK(cuGraphAddKernelNode(&node, other, NULL, 0, &given));
   CHECK(cuGraphInstantiate(&exec, other, 0));

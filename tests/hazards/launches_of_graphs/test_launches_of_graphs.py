@@ -1,7 +1,7 @@
 """P51: launches that are nodes of a graph go past the functions that launch, and are missing in what is recorded.
 
-A graph that is made executable is recorded with its kernels and their sizes, whichever way it was made, and each launch of
-it too. What is captured is marked so, as nothing was done."""
+A graph that is made executable is recorded with its kernels and their sizes, whichever way it was made, and each
+launch of it too. What is captured is marked so, as nothing was done."""
 
 from __future__ import annotations
 

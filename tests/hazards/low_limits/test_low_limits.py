@@ -1,7 +1,7 @@
 """Kin of P25: a limit of the system that is enough for the program is not enough for the interposer.
 
-It does without, and says so; only where not even the driver can be opened is there none, as without the library. Past the
-limit on files' sizes the system would end the program."""
+It does without, and says so; only where not even the driver can be opened is there none, as without the library. Past
+the limit on files' sizes the system would end the program."""
 
 from __future__ import annotations
 

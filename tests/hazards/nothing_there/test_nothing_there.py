@@ -1,5 +1,5 @@
-"""P6, P25: with the library preloaded programs crash that want nothing from it, where there is no driver, or an old one, or
-nobody who listens.
+"""P6, P25: with the library preloaded programs crash that want nothing from it, where there is no driver, or an old
+one, or nobody who listens.
 
 They do what they do without it; a program that asks for GPUs hears that there are none."""
 

@@ -1,9 +1,9 @@
-"""Kin of P15 and P17: a part of a program finds the driver in a way that an interposer does not stand in, and then half of
-the calls are seen.
+"""Kin of P15 and P17: a part of a program finds the driver in a way that an interposer does not stand in, and then
+half of the calls are seen.
 
-What is loaded with ``RTLD_DEEPBIND``, opened by its path, or looked up among all symbols is seen; the one way out is a
-name space of its own (``dlmopen``), and code that is bound to itself and opens the driver by its path: it works as if
-the library were not there."""
+What is loaded with ``RTLD_DEEPBIND``, opened by its path, or looked up among all symbols is seen; the one way out is
+a name space of its own (``dlmopen``), and code that is bound to itself and opens the driver by its path: it works as
+if the library were not there."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from tests.hazards.conftest import Build
 from tests.hazards.kit import run
 
 LINKED, BY_NAME, BY_PATH, GLOBAL, VERSIONED = range(5)
-SEEN = [(LINKED, "plain"), (BY_NAME, "plain"), (BY_PATH, "plain"), (GLOBAL, "plain"), (LINKED, "deep"), (BY_NAME, "deep"),
-        (GLOBAL, "deep")]
+SEEN = [(LINKED, "plain"), (BY_NAME, "plain"), (BY_PATH, "plain"), (GLOBAL, "plain"), (LINKED, "deep"),
+        (BY_NAME, "deep"), (GLOBAL, "deep")]
 UNSEEN = [(BY_PATH, "deep"), (LINKED, "name space"), (BY_NAME, "name space"), (BY_PATH, "name space")]
 
 

@@ -1,4 +1,5 @@
-/* Physical memory on devices, on the host, on nodes of it, and at places that do not exist; and what is free on a device. */
+/* Physical memory on devices, on the host, on nodes of it, and at places that do not exist; and what is free on a
+ * device. */
 #include "hazard.h"
 
 int main(void) {
@@ -8,8 +9,9 @@ int main(void) {
   CHECK(cuInit(0));
   CHECK(cuDevicePrimaryCtxRetain(&context, 0));
   CHECK(cuCtxSetCurrent(context));
-  const CUmemLocationType types[] = {CU_MEM_LOCATION_TYPE_DEVICE, CU_MEM_LOCATION_TYPE_HOST, CU_MEM_LOCATION_TYPE_HOST_NUMA,
-                                     CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT, CU_MEM_LOCATION_TYPE_INVALID};
+  const CUmemLocationType types[] = {CU_MEM_LOCATION_TYPE_DEVICE, CU_MEM_LOCATION_TYPE_HOST,
+                                     CU_MEM_LOCATION_TYPE_HOST_NUMA, CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT,
+                                     CU_MEM_LOCATION_TYPE_INVALID};
   for (int type = 0; type < 5; type++)
     for (int id = -1; id < 3; id++) {
       CUmemAllocationProp wanted = {.type = CU_MEM_ALLOCATION_TYPE_PINNED, .location = {.type = types[type]}};

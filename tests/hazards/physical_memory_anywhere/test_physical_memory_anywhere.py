@@ -1,8 +1,8 @@
 """P41, P42: an interposer reads the number of a device where there is none, as the memory is the host's; and a second
 process sees all memory as free.
 
-Every place is the driver's to answer, and is recorded as it was given; what is free moves by what was allocated, in each
-process."""
+Every place is the driver's to answer, and is recorded as it was given; what is free moves by what was allocated, in
+each process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-/* Asks for private tables as libraries of the toolkit do, and looks up functions in other ways than they are documented. */
+/* Asks for private tables as libraries of the toolkit do, and looks up functions in other ways than they are
+ * documented. */
 #include "hazard.h"
 
 int main(void) {
@@ -13,7 +14,8 @@ int main(void) {
   int (*invented)(void) = NULL;
   *(void **)&invented = found(driver, "cuInventedFunction");
   printf("%d\n", invented());
-  const char *const raw[] = {"cuStreamWaitValue32", "cuStreamWriteValue64", "cuStreamBatchMemOp", "cuMemAlloc", "cuCtxCreate"};
+  const char *const raw[] = {"cuStreamWaitValue32", "cuStreamWriteValue64", "cuStreamBatchMemOp", "cuMemAlloc",
+                             "cuCtxCreate"};
   for (int i = 0; i < 5; i++) {
     CUresult (*call)(void *, void *, void *, void *) = NULL;
     *(void **)&call = found(driver, raw[i]);

@@ -1,8 +1,8 @@
 """P3, P4: a program that was built for one version of CUDA gets the form of another; looking for suffixes finds the
 wrong one in 12.x and none in 13.x.
 
-What a program gets is the form of the version that it asks for, also from drivers that are older or newer than that, and
-from a driver that gives addresses which its symbol table has not."""
+What a program gets is the form of the version that it asks for, also from drivers that are older or newer than that,
+and from a driver that gives addresses which its symbol table has not."""
 
 from __future__ import annotations
 

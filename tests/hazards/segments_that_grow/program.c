@@ -7,7 +7,8 @@ int main(void) {
   CUcontext context;
   CUdeviceptr base;
   CUmemGenericAllocationHandle pieces[PIECES];
-  CUmemAllocationProp wanted = {.type = CU_MEM_ALLOCATION_TYPE_PINNED, .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE}};
+  CUmemAllocationProp wanted = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE}};
   CUmemAccessDesc access = {.location = wanted.location, .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
   size_t step = 0;
   unsigned value = 0;

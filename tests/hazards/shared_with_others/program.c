@@ -22,7 +22,8 @@ static void import(const struct given *given, size_t step) {
   CUdeviceptr memory, place;
   CUevent event;
   CUmemGenericAllocationHandle physical;
-  CUmemAccessDesc access = {.location = {.type = CU_MEM_LOCATION_TYPE_DEVICE}, .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+  CUmemAccessDesc access = {.location = {.type = CU_MEM_LOCATION_TYPE_DEVICE},
+                            .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
   unsigned value[2] = {0, 0};
   begin();
   CHECK(cuIpcOpenMemHandle(&memory, given->memory, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS));
@@ -31,7 +32,8 @@ static void import(const struct given *given, size_t step) {
   CHECK(cuIpcOpenEventHandle(&event, given->event));
   CHECK(cuEventSynchronize(event));
   CHECK(cuEventDestroy(event));
-  CHECK(cuMemImportFromShareableHandle(&physical, (void *)(uintptr_t)given->file, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR));
+  CHECK(cuMemImportFromShareableHandle(&physical, (void *)(uintptr_t)given->file,
+                                       CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR));
   CHECK(cuMemAddressReserve(&place, step, 0, 0, 0));
   CHECK(cuMemMap(place, step, 0, physical, 0));
   CHECK(cuMemSetAccess(place, step, &access, 1));
@@ -53,7 +55,8 @@ int main(int count, char **words) {
     return 0;
   }
   MUST(!pipe(ends));
-  CUmemAllocationProp wanted = {.type = CU_MEM_ALLOCATION_TYPE_PINNED, .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE},
+  CUmemAllocationProp wanted = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE},
                                 .requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR};
   CUmemAccessDesc access = {.location = wanted.location, .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
   CUdeviceptr memory, place;

@@ -1,7 +1,7 @@
 """P57: memory that another process has in use is taken for the program's alone.
 
-What is given to others is recorded as such when it is, and what comes from others as imported; both processes see the same
-bytes."""
+What is given to others is recorded as such when it is, and what comes from others as imported; both processes see the
+same bytes."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-/* Timers interrupt everything every 100 microseconds while threads begin and launch, the first one, which has the signals, a
- * little later; a handler for bad addresses is there, and is the program's. */
+/* Timers interrupt everything every 100 microseconds while threads begin and launch, the first one, which has the
+ * signals, a little later; a handler for bad addresses is there, and is the program's. */
 #include "hazard.h"
 
 #include <errno.h>
@@ -8,7 +8,7 @@
 #include <setjmp.h>
 #include <sys/time.h>
 
-enum { THREADS = 4, LAUNCHES = 20000 };
+enum { THREADS = 4, LAUNCHES = 5000 };
 static volatile sig_atomic_t alarms;
 static sigjmp_buf back;
 

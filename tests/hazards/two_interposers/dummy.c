@@ -5,12 +5,10 @@
 
 SHOWN unsigned dummy_lookups, dummy_launches;
 
-typedef CUresult launches(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream,
-                          void **, void **);
-static launches *next_launch;
+static launch_t *next_launch;
 
-static CUresult counted(CUfunction f, unsigned a, unsigned b, unsigned c, unsigned d, unsigned e, unsigned g, unsigned h,
-                        CUstream stream, void **parameters, void **extra) {
+static CUresult counted(CUfunction f, unsigned a, unsigned b, unsigned c, unsigned d, unsigned e, unsigned g,
+                        unsigned h, CUstream stream, void **parameters, void **extra) {
   dummy_launches++;
   return next_launch(f, a, b, c, d, e, g, h, stream, parameters, extra);
 }
@@ -22,6 +20,6 @@ SHOWN void *dlsym(void *handle, const char *name) {
   void *found = next(handle, name);
   if (!found || strcmp(name, "cuLaunchKernel") != 0) return found;
   *(void **)&next_launch = found;
-  launches *own = counted;
+  launch_t *own = counted;
   return *(void **)&own;
 }

@@ -3,8 +3,7 @@
 extern unsigned dummy_lookups, dummy_launches;
 
 int main(void) {
-  CUresult (*launches)(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream, void **,
-                       void **) = NULL;
+  launch_t *launches = NULL;
   CUfunction function = ready();
   void *pointer = NULL, *parameters[] = {&pointer, &pointer, &pointer, &pointer};
   *(void **)&launches = found(dlopen("libcuda.so.1", RTLD_NOW), "cuLaunchKernel");
