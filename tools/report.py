@@ -21,6 +21,7 @@ SHARES: tuple[tuple[str, float, tuple[str, ...]], ...] = (
     ("engine", 120.0, ("engine",)),
     ("driver and clients", 180.0, ("driver", "clients")),
     ("shim and traces", 120.0, ("shim",)),
+    ("hazards", 60.0, ("hazards",)),
     ("live placement", 150.0, ("device", "orchestrator")),
 )
 """Parts of the suite: name, seconds on two cores, the tiers in it. A part past its share moves cases to ``--long``."""

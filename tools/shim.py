@@ -15,7 +15,7 @@ READER = tuple([SOURCES / name for name in ("check.c", "reader.c", "reader.h", "
 EXPORTS = SOURCES / "preload" / "exports.map"
 MADE = BUILD / "native" / "shim"
 
-USERS = frozenset({"shim", "device"})
+USERS = frozenset({"shim", "device", "hazards"})
 """Tiers and benchmarks that need both."""
 
 
@@ -60,7 +60,8 @@ def preload(python: Path, kind: str = "") -> Path:
              f"-Wl,--version-script={EXPORTS}",
              "-ftls-model=initial-exec",  # no call of the loader on the way to a thread's own variables
              "-Wl,-Bsymbolic-functions",  # what it calls itself are its own functions
-             "-Wl,-z,nodelete")  # programs keep the addresses of doors
+             "-Wl,-z,nodelete",  # programs keep the addresses of doors
+             "-Wl,-z,now")  # no call of the loader in the middle of one of ours
     return native.linked(folder / PRELOAD.name, title, inputs(), kind, extra,
                          "The preload library is C11 with glibc on x86-64.")
 

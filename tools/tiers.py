@@ -15,6 +15,8 @@ from tools.venv import PYTHON
 TESTS = ROOT / "tests"
 ROOMS = ("nodriver", "softgpu", "gpu")
 """Folders under ``tests`` whose sub-folders are tiers; a room is named for what it needs of the machine."""
+ALONE = ("hazards",)
+"""Folders under ``tests`` that are tiers themselves."""
 BY_NAME = frozenset({"gpu"})
 """Rooms whose tiers run only when they are named."""
 
@@ -51,14 +53,12 @@ class Outcome:
 
 def tiers() -> list[Tier]:
     """All tiers; raises when a test file lies in none of them, where nothing would run it."""
-    found = []
-    for room in ROOMS:
-        for folder in sorted((TESTS / room).iterdir()):
-            if folder.is_dir() and any(folder.rglob("test_*.py")):
-                found.append(Tier(folder.name, folder))
+    folders = [folder for room in ROOMS for folder in sorted((TESTS / room).iterdir())]
+    folders += [TESTS / name for name in ALONE]
+    found = [Tier(folder.name, folder) for folder in folders if folder.is_dir() and any(folder.rglob("test_*.py"))]
     stray = [p for p in TESTS.rglob("test_*.py") if not any(p.is_relative_to(t.folder) for t in found)]
     if stray:
-        rooms = ", ".join(f"tests/{room}/<tier>" for room in ROOMS)
+        rooms = ", ".join([*(f"tests/{room}/<tier>" for room in ROOMS), *(f"tests/{name}" for name in ALONE)])
         raise StepFailed(f"{relative(stray[0])} lies in no tier, so nothing would run it: move it under {rooms}")
     return found
 

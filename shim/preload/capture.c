@@ -78,7 +78,7 @@ static CUresult end(struct stream *stream, unsigned number, CUresult result, con
     if (stream_capturing(stream, false)) {
       struct wire_capture *record = record_begin(WIRE_CAPTURE_END, number, sizeof *record);
       record->place = stream->place;
-      record->graph = result == CUDA_SUCCESS ? (uint64_t)(uintptr_t)*graph : 0;
+      record->graph = result == CUDA_SUCCESS && graph ? (uint64_t)(uintptr_t)*graph : 0;
       record->mode = record->unused = 0;
       record_end(record);
     }

@@ -10,35 +10,50 @@
 typedef void *dlsym_t(void *, const char *);
 
 static dlsym_t *_Atomic loader; /* the loader's own */
+static dlsym_t *_Atomic next;   /* another preloaded library's behind this one, or the loader's */
 
 /* The thread sanitizer itself calls dlsym, before it can watch any function. */
 #define UNWATCHED __attribute__((no_sanitize("thread")))
 
-/* The versions that glibc has it under on x86-64, the newer one first. */
+UNWATCHED static dlsym_t *function_at(void *address) {
+  dlsym_t *found;
+  memcpy(&found, &address, sizeof found);
+  return found;
+}
+
+/* The versions that glibc has it under on x86-64, the newer one first. Other libraries' have none: so they are passed
+ * over. */
 UNWATCHED static dlsym_t *find_loader(void) {
   dlsym_t *found = loader;
   if (found) return found;
   void *address = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.34");
   if (!address) address = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.2.5");
-  memcpy(&found, &address, sizeof found);
+  found = function_at(address);
   loader = found;
   return found;
 }
 
+UNWATCHED static dlsym_t *find_next(void) {
+  dlsym_t *found = next;
+  if (found) return found;
+  found = function_at(find_loader()(RTLD_NEXT, "dlsym"));
+  next = found;
+  return found;
+}
+
 HIDDEN UNWATCHED __attribute__((used)) void *dlsym_target(void) {
-  dlsym_t *found = find_loader();
+  dlsym_t *found = find_next();
   void *address;
   memcpy(&address, &found, sizeof address);
   return address;
 }
 
-void *real_dlsym(void *handle, const char *symbol) {
-  dlsym_t *found = find_loader();
-  return found ? found(handle, symbol) : NULL;
-}
+void *real_dlsym(void *handle, const char *symbol) { return find_loader()(handle, symbol); }
 
-/* A symbol that is not in the list and not in the library that `handle` names. If that is this one, the program means the
- * driver, which may be newer than the list. */
+__attribute__((visibility("default"))) const char tessera_preloaded[] = "the preloaded library";
+
+/* A symbol that is not in the list and not in the library that `handle` names. If that is this one, the program means
+ * the driver, which may be newer than the list. */
 static void *newer(void *handle, const char *symbol) {
   if (symbol[2] < 'A' || symbol[2] > 'Z') return NULL;
   if (real_dlsym(handle, "cuInit") != door_addresses[NUMBER_cuInit] || !doors_open())
@@ -60,15 +75,17 @@ static void *elsewhere(const char *symbol, void *found) {
   return found;
 }
 
-/* A symbol that begins with "cu", of a library that is named. */
+/* A symbol that begins with "cu", of a library that is named. The loader is asked last: dlerror is about that. */
 HIDDEN __attribute__((used)) void *dlsym_of_driver(void *handle, const char *symbol) {
-  void *found = real_dlsym(handle, symbol);
   int number = form_number(symbol);
+  bool open = number >= 0 && doors_open();
+  void *found = find_next()(handle, symbol);
   if (number < 0) return found ? found : newer(handle, symbol);
-  if (!found || !doors_open() || doors_disabled()) return found;
+  if (!found || !open) return found;
   void *function = driver_function(number);
   if (found == door_addresses[number] && !function) /* this library was asked; the driver lacks the function */
     return real_dlsym(driver_handle(), symbol);
+  if (doors_disabled()) return found;
   if (found != door_addresses[number] && found != function) return elsewhere(symbol, found);
   door_given(WIRE_BY_DLSYM, number, symbol);
   return door_addresses[number];

@@ -10,6 +10,7 @@
 #include "wire.h"
 
 #define HIDDEN __attribute__((visibility("hidden")))
+#define LIBRARY_MARK "tessera_preloaded" /* a symbol that no driver has */
 
 /* A function of the list, by its number. */
 struct form {

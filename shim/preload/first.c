@@ -1,17 +1,24 @@
 /* The first call of a driver function: the driver is opened and the slots are set. */
 #include <dlfcn.h>
 #include <limits.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "doors.h"
-#include "lock.h"
+#include "nap.h"
 #include "session.h"
+
+/* What a thread waits for another one that opens the driver. That one may wait for this one: the driver's constructor
+ * has started it. */
+enum { OPENING_SECONDS = 10 };
 
 struct real real;
 
 static struct {
-  struct lock lock;
+  _Atomic int process; /* that opens it: a child that was forked off meanwhile does that itself */
   _Atomic bool done;
   bool disabled;
   void *handle;
@@ -80,31 +87,49 @@ static void *slot_for(int number, void *function) {
   return session_wanted() || resolves ? own_functions[number] : function;
 }
 
-/* The loader is asked without the lock: whoever holds one of the loader's may be on the way here. So several threads may
- * find the same. */
+/* Also a copy of this library, by another path, is none. */
+static void *open_driver(char *path, size_t size) {
+  if (!find_driver(path, size)) {
+    *path = 0;
+    return NULL;
+  }
+  void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  const char *trouble = dlerror();
+  if (!handle) SAY_ONCE("the CUDA driver %s cannot be opened: %s", path, trouble ? trouble : "?");
+  if (!handle || !real_dlsym(handle, LIBRARY_MARK)) return handle;
+  SAY_ONCE("%s is this library, and no CUDA driver", path);
+  dlclose(handle);
+  return NULL;
+}
+
+static void open_doors(void) {
+  const char *disable = getenv("TESSERA_DISABLE");
+  driver.handle = open_driver(driver.path, sizeof driver.path);
+  driver.disabled = disable && *disable && strcmp(disable, "0") != 0;
+  for (int i = 0; driver.handle && i < FUNCTION_COUNT; i++) {
+    void *found = real_dlsym(driver.handle, forms[i].symbol);
+    memcpy((char *)&real + (size_t)i * sizeof found, &found, sizeof found);
+  }
+  for (int i = 0; i < FUNCTION_COUNT; i++)
+    __atomic_store_n(&slots[i], slot_for(i, driver_function(i)), __ATOMIC_RELEASE);
+  dlerror(); /* what an older driver lacks is no error of the program's */
+  driver.done = true;
+}
+
+/* One thread asks the loader, and the others wait for it, holding none of our locks. */
 bool doors_open(void) {
   if (driver.done) return driver.handle != NULL;
   if (opening) return false;
-  opening = true;
-  char path[PATH_MAX] = "";
-  void *handle = find_driver(path, sizeof path) ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
-  const char *trouble = handle ? NULL : dlerror();
-  void *found[FUNCTION_COUNT] = {NULL};
-  for (int i = 0; handle && i < FUNCTION_COUNT; i++) found[i] = real_dlsym(handle, forms[i].symbol);
-  const char *disable = getenv("TESSERA_DISABLE");
-  lock_take(&driver.lock);
-  if (!driver.done) {
-    driver.disabled = disable && *disable && strcmp(disable, "0") != 0;
-    driver.handle = handle;
-    memcpy(driver.path, path, sizeof path);
-    memcpy(&real, found, sizeof real);
-    for (int i = 0; i < FUNCTION_COUNT; i++) __atomic_store_n(&slots[i], slot_for(i, found[i]), __ATOMIC_RELEASE);
-    driver.done = true;
+  int other = driver.process, own = getpid();
+  if (other != own && atomic_compare_exchange_strong(&driver.process, &other, own)) {
+    opening = true;
+    open_doors();
+    opening = false;
+  } else {
+    uint64_t deadline = now() + OPENING_SECONDS * 1000000000ull;
+    while (!driver.done && now() < deadline) nap(NAP);
   }
-  lock_give(&driver.lock);
-  opening = false;
-  if (trouble) SAY_ONCE("the CUDA driver %s cannot be opened: %s", path, trouble);
-  return driver.handle != NULL;
+  return driver.done && driver.handle;
 }
 
 /* From the slots as they are at first, with the number of the door; gives what to jump to. */

@@ -146,8 +146,10 @@ CUresult hook_cuGraphExecExternalSemaphoresWaitNodeSetParams(CUgraphExec exec, C
 
 CUresult hook_cuGraphExecNodeSetParams(CUgraphExec exec, CUgraphNode node, CUgraphNodeParams *given) {
   if (!recording()) return real.cuGraphExecNodeSetParams(exec, node, given);
+  CUgraphNodeParams params = GIVEN(given);
   inside++;
-  return changed(real.cuGraphExecNodeSetParams(exec, node, given), NUMBER_cuGraphExecNodeSetParams, exec, node, given);
+  CUresult result = real.cuGraphExecNodeSetParams(exec, node, given);
+  return changed(result, NUMBER_cuGraphExecNodeSetParams, exec, node, &params);
 }
 
 /* Its parameters stay as they are. */

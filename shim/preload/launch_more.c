@@ -59,5 +59,8 @@ CUresult hook_cuLaunchGridAsync(CUfunction f, int width, int height, CUstream st
 /* What the first call of most programs is: from here on the process is known. */
 CUresult hook_cuInit(unsigned flags) {
   recording();
-  return real.cuInit(flags);
+  inside++; /* some drivers call their own functions by way of ours */
+  CUresult result = real.cuInit(flags);
+  inside--;
+  return result;
 }

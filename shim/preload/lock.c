@@ -1,22 +1,18 @@
 #include "lock.h"
 
-#include <errno.h>
-#include <time.h>
+#include "nap.h"
 
 enum { SPINS = 200, SHORTEST_NAP = 10000, LONGEST_NAP = 500000 }; /* nanoseconds */
 
 void lock_wait(struct lock *lock) {
-  int before = errno; /* what a program sees of it must not change */
-  long nap = SHORTEST_NAP;
+  long time = SHORTEST_NAP;
   for (int spins = 0;; spins++) {
-    if (__atomic_load_n(&lock->held, __ATOMIC_RELAXED) == 0 && lock_try(lock)) break;
+    if (__atomic_load_n(&lock->held, __ATOMIC_RELAXED) == 0 && lock_try(lock)) return;
     if (spins < SPINS) {
       __builtin_ia32_pause();
     } else {
-      struct timespec time = {0, nap};
-      nanosleep(&time, NULL);
-      if (nap < LONGEST_NAP) nap *= 2;
+      nap(time);
+      if (time < LONGEST_NAP) time *= 2;
     }
   }
-  errno = before;
 }

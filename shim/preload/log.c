@@ -1,11 +1,23 @@
 /* What a person who looks for trouble can read. The library is silent otherwise. */
+#include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "doors.h"
+
+/* Past the limit on files' sizes the system would end the program. */
+static bool within_limit(int file, size_t more) {
+  struct rlimit limit;
+  struct stat now;
+  return getrlimit(RLIMIT_FSIZE, &limit) == 0 && fstat(file, &now) == 0 &&
+         (limit.rlim_cur == RLIM_INFINITY || (rlim_t)now.st_size + more <= limit.rlim_cur);
+}
 
 void say(const char *format, ...) {
   const char *path = getenv("TESSERA_LOG");
@@ -20,9 +32,16 @@ void say(const char *format, ...) {
   used += more;
   if ((size_t)used > sizeof line - 2) used = sizeof line - 2;
   line[used++] = '\n';
-  int file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
-  if (file < 0) return;
-  ssize_t written = write(file, line, (size_t)used); /* at once, so that lines of several processes stay whole */
-  (void)written;
-  close(file);
+  int before = errno, cancel;
+  pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+  /* A pipe that nobody reads is not waited for. */
+  int file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+  if (file >= 0) {
+    /* At once, so that lines of several processes stay whole. */
+    ssize_t written = within_limit(file, (size_t)used) ? write(file, line, (size_t)used) : 0;
+    (void)written;
+    close(file);
+  }
+  pthread_setcancelstate(cancel, NULL);
+  errno = before;
 }

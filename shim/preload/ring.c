@@ -1,14 +1,14 @@
 #include "ring.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "doors.h"
+#include "nap.h"
 #include "session.h"
 
 enum { LINE = 64, AHEAD = 2048 };
@@ -19,20 +19,8 @@ enum { LINE = 64, AHEAD = 2048 };
 #define PATIENCE_IN_ALL (8 * MILLISECOND)
 #define PATIENCE_FOR_CONTENTS (2000 * MILLISECOND)
 
-static _Thread_local uint32_t thread;
-
-static uint64_t now(void) {
-  struct timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
-}
-
-static void nap(void) {
-  int before = errno;
-  struct timespec time = {0, 50000};
-  nanosleep(&time, NULL);
-  errno = before;
-}
+/* A child that was forked off has other threads than those that its memory remembers. */
+static _Thread_local struct { uint32_t process, number; } thread;
 
 /* Both times behind each other; MADV_DONTFORK: a child has a ring of its own. */
 static bool map_twice(int file, struct ring *ring) {
@@ -53,10 +41,17 @@ static bool map_twice(int file, struct ring *ring) {
   return true;
 }
 
+/* Past the limit the system would end the program. */
+static bool large_files(void) {
+  struct rlimit limit;
+  return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur >= WIRE_HEAD_BYTES + (rlim_t)WIRE_RING_BYTES;
+}
+
 int ring_make(struct ring *ring) {
-  thread = 0; /* a child has other threads than those that its memory remembers */
-  int file = (int)syscall(SYS_memfd_create, "tessera", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  if (!large_files()) return -1;
+  int file = not_standard((int)syscall(SYS_memfd_create, "tessera", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (file < 0) return -1;
+  ring->process = (uint32_t)getpid();
   ring->aside = mmap(NULL, WIRE_LARGEST_RECORD, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (ring->aside == MAP_FAILED || ftruncate(file, WIRE_HEAD_BYTES + (off_t)WIRE_RING_BYTES) != 0 ||
@@ -66,7 +61,7 @@ int ring_make(struct ring *ring) {
   }
   *ring->shared = (struct wire_ring){
       .magic = WIRE_MAGIC, .version = WIRE_VERSION, .functions = FUNCTION_COUNT, .list = FUNCTION_LIST,
-      .bytes = WIRE_RING_BYTES, .process = (uint32_t)getpid(),
+      .bytes = WIRE_RING_BYTES, .process = ring->process,
   };
   return file;
 }
@@ -85,16 +80,20 @@ static bool wait_for(struct ring *ring, size_t bytes) {
     if (ring->tail != tail) moved = time;
     tail = ring->tail;
     if (time - moved > PATIENCE || time - began > PATIENCE_IN_ALL) return false;
-    nap();
+    nap(NAP);
   }
   return true;
 }
 
 static void *write_head(void *place, enum wire_kind kind, unsigned function, size_t bytes, uint64_t sequence) {
-  if (!thread) thread = (uint32_t)syscall(SYS_gettid);
+  uint32_t process = session->ring.process;
+  if (__builtin_expect(thread.process != process, 0)) {
+    thread.process = process;
+    thread.number = (uint32_t)syscall(SYS_gettid);
+  }
   *(struct wire_head *)place = (struct wire_head){
       .size = (uint32_t)bytes, .kind = (uint16_t)kind, .sequence = sequence, .ticks = __builtin_ia32_rdtsc(),
-      .thread = thread, .function = function,
+      .thread = thread.number, .function = function,
   };
   return place;
 }
@@ -179,7 +178,7 @@ bool ring_room(size_t bytes) {
     if (seen != tail) moved = time;
     tail = seen;
     if (losing || time - moved > PATIENCE_FOR_CONTENTS) return false;
-    nap();
+    nap(NAP);
   }
 }
 

@@ -16,6 +16,7 @@ struct ring {
   uint64_t tail;      /* as it was when somebody looked */
   uint64_t sequence;  /* of the last record */
   uint64_t lost;      /* since the last epoch began */
+  uint32_t process;   /* whose it is */
   uint32_t epoch;
   uint32_t larger;    /* whether the record that is being written stands in `aside` */
   char *aside;        /* where a record is written that finds no room */

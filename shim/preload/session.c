@@ -1,13 +1,14 @@
 #include "session.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "doors.h"
+#include "nap.h"
 
 struct session *session;
 _Thread_local unsigned inside;
@@ -63,33 +64,35 @@ static bool open_session(struct session *new) {
 }
 
 static bool wait_for_other(struct session *found) {
-  struct timespec time = {0, 1000000};
-  for (int i = 0; i < OPENING_MILLISECONDS && __atomic_load_n(&found->state, __ATOMIC_ACQUIRE) == SESSION_OPENING; i++)
-    nanosleep(&time, NULL);
+  uint64_t deadline = now() + OPENING_MILLISECONDS * 1000000ull;
+  while (__atomic_load_n(&found->state, __ATOMIC_ACQUIRE) == SESSION_OPENING && now() < deadline) nap(NAP);
   return __atomic_load_n(&found->state, __ATOMIC_ACQUIRE) == SESSION_LIVE;
 }
 
-bool session_ready(void) {
-  if (inside || doors_disabled() || !session_wanted()) return false;
-  struct session *found = memory();
-  if (!found) return false;
-  uint32_t state = __atomic_load_n(&found->state, __ATOMIC_ACQUIRE);
-  if (state == SESSION_LIVE || state == SESSION_OFF) return state == SESSION_LIVE;
-  int before = errno;
-  bool live;
-  if (state == SESSION_NEW && __atomic_compare_exchange_n(&found->state, &state, SESSION_OPENING, false,
-                                                          __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
-    live = open_session(found);
-    if (live) {
-      record_driver(found);
-      doors_given_before();
-    }
-    __atomic_store_n(&found->state, live ? SESSION_LIVE : SESSION_OFF, __ATOMIC_RELEASE);
-  } else {
-    live = wait_for_other(found);
+static bool open_or_wait(struct session *found) {
+  uint32_t new = SESSION_NEW;
+  if (!__atomic_compare_exchange_n(&found->state, &new, SESSION_OPENING, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+    return wait_for_other(found);
+  int before = errno, cancel;
+  pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* others would wait for this thread */
+  bool live = open_session(found);
+  if (live) {
+    record_driver(found);
+    doors_given_before();
   }
+  __atomic_store_n(&found->state, live ? SESSION_LIVE : SESSION_OFF, __ATOMIC_RELEASE);
+  pthread_setcancelstate(cancel, NULL);
   errno = before;
   return live;
+}
+
+bool session_ready(void) {
+  struct session *found = __atomic_load_n(&session, __ATOMIC_ACQUIRE);
+  uint32_t state = found ? __atomic_load_n(&found->state, __ATOMIC_ACQUIRE) : SESSION_NEW;
+  if (state == SESSION_OFF || inside) return false;
+  if (state == SESSION_LIVE) return true;
+  if (doors_disabled() || !session_wanted() || !(found = memory())) return false;
+  return open_or_wait(found);
 }
 
 bool driver_has(unsigned number) {

@@ -55,5 +55,7 @@ void session_note(unsigned function); /* a call of which only the name is record
 
 /* socket.c: greet who listens at a path and hand over a ring. False: nobody there, or a refusal. */
 bool greet(const char *path, int ring, uint32_t *options);
+/* The descriptor under a number that no standard stream has: a program that has closed those may still write there. */
+int not_standard(int file);
 
 #endif

@@ -7,20 +7,27 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "doors.h"
+#include "nap.h"
 #include "session.h"
 
-enum { ANSWER_MILLISECONDS = 1000 };
+#define ANSWER_NANOSECONDS 1000000000ull
+
+int not_standard(int file) {
+  if (file < 0 || file > STDERR_FILENO) return file;
+  int other = fcntl(file, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+  close(file);
+  return other;
+}
 
 static int connected(const char *path) {
   struct sockaddr_un address = {.sun_family = AF_UNIX};
   size_t length = strlen(path);
   if (length >= sizeof address.sun_path) return -1;
   memcpy(address.sun_path, path, length);
-  int file = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  int file = not_standard(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (file < 0) return -1;
   if (connect(file, (struct sockaddr *)&address, sizeof address) == 0) return file;
   close(file);
@@ -47,18 +54,12 @@ static bool send_hello(int file, int ring) {
   return sendmsg(file, &message, MSG_NOSIGNAL) == (ssize_t)sizeof hello;
 }
 
-static long long milliseconds(void) {
-  struct timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return (long long)time.tv_sec * 1000 + time.tv_nsec / 1000000;
-}
-
 static bool take_welcome(int file, uint32_t *options) {
   struct wire_welcome welcome;
-  long long deadline = milliseconds() + ANSWER_MILLISECONDS, left;
-  while ((left = deadline - milliseconds()) > 0) {
+  uint64_t deadline = now() + ANSWER_NANOSECONDS;
+  for (uint64_t time = now(); time < deadline; time = now()) {
     struct pollfd wanted = {file, POLLIN, 0};
-    int ready = poll(&wanted, 1, (int)left); /* signals may end it before its time */
+    int ready = poll(&wanted, 1, (int)((deadline - time) / 1000000) + 1); /* signals may end it before its time */
     if (ready < 0 && errno == EINTR) continue;
     if (ready <= 0) return false;
     ssize_t got = recv(file, &welcome, sizeof welcome, 0);

@@ -2,14 +2,17 @@
 
 It exports every function of ``tessera/driver_api/functions.tsv``, each of which answers CUDA_SUCCESS at once. What
 makes something gives handles and addresses that differ; ``null.c`` has the few others that programs need an answer of.
-``cuGetProcAddress`` is the software driver's.
+``cuGetProcAddress`` is the software driver's. :func:`build` also makes drivers of other versions, and ones that behave
+otherwise in something.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from softgpu.driver.generate import table
@@ -21,6 +24,7 @@ from tools.venv import PYTHON
 SOURCES = Path(__file__).resolve().parent
 FOLDER = BUILD / "native" / "null-driver"
 LIBRARY = FOLDER / driver.LIBRARY.name
+VERSION = 13000
 PROC_ADDRESS = ("api.h", "cards.h", "driver.h", "functions.h", "proc_address.c")
 """What of the software driver is compiled in."""
 
@@ -43,15 +47,24 @@ def stubs() -> str:
     return "\n".join(lines) + "\n"
 
 
-def build() -> Path:
-    """The library, made anew when something it is made from has changed. Raises StepFailed."""
-    FOLDER.mkdir(parents=True, exist_ok=True)
-    made = [_written(FOLDER / "functions.c", table()), _written(FOLDER / "stubs.c", stubs())]
+def build(own: Sequence[Path] = (), version: int = VERSION) -> Path:
+    """The library, made anew when something it is made from has changed. ``own``: sources with functions of the API
+    that it has in place of its own; ``version``: of CUDA, newer functions are not in it. Raises StepFailed."""
+    folder = FOLDER
+    if own or version != VERSION:
+        named = hashlib.sha256("\0".join([str(version), *map(str, own)]).encode()).hexdigest()
+        folder = FOLDER.with_name(f"{FOLDER.name}-{named[:12]}")
+    folder.mkdir(parents=True, exist_ok=True)
+    newer = "".join([f" {f.symbol};" for f in functions() if f.since > version])
+    exports = _written(folder / "exports.map", f"{{ global: cu*; local:{newer} *; }};\n")
+    made = [_written(folder / "functions.c", table()), _written(folder / "stubs.c", stubs())]
     shared = [driver.SOURCES / name for name in PROC_ADDRESS]
     extra = ("-fvisibility=default", f"-I{driver.headers(PYTHON)}", f"-I{driver.SOURCES}", f"-I{SOURCES}",
-             f"-Wl,--version-script={driver.EXPORTS}", "-Wl,-Bsymbolic-functions")
-    files = [*sorted(SOURCES.glob("*.[ch]")), driver.EXPORTS, *shared, *made]
-    return native.linked(LIBRARY, "compile the null driver", files, "", extra, "It is C11 with glibc on x86-64.")
+             f"-DNULL_VERSION={version}", f"-Wl,--version-script={exports}", "-Wl,-Bsymbolic-functions",
+             "-Wl,--allow-multiple-definition")  # the first one counts
+    files = [*own, *sorted(SOURCES.glob("*.[ch]")), exports, *shared, *made]
+    return native.linked(folder / LIBRARY.name, "compile the null driver", files, "", extra,
+                         "It is C11 with glibc on x86-64.")
 
 
 def _written(path: Path, text: str) -> Path:

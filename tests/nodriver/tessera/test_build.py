@@ -61,7 +61,7 @@ def test_every_test_file_is_in_a_tier_with_a_share() -> None:
 def test_tiers_that_need_a_gpu_run_only_by_name() -> None:
     assert [tier.name for tier in tiers.select(["hardware"])] == ["hardware"]
     assert "hardware" not in [tier.name for tier in tiers.select([])]
-    assert all(tier.folder.parent.name in {"nodriver", "softgpu"} for tier in tiers.select([]))
+    assert all(tier.folder.parent.name in {"nodriver", "softgpu", "tests"} for tier in tiers.select([]))
 
 
 def test_a_test_file_outside_the_tiers_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
