@@ -109,9 +109,10 @@ class Recorder:
     def _module(self, record: Record) -> None:
         body = record.body
         context = self._objects.named("context", body.context)
+        library = self._objects.named("module", body.of)
         self._announce("module", body.handle, context, body.library, body.image, body.bytes,
-                       body.content if any(body.content) else None, text(tails.name(record)), parents=(context,),
-                       again=self._restated(record))
+                       body.content if any(body.content) else None, text(tails.name(record)), library,
+                       parents=(context, library), again=self._restated(record))
 
     def _function(self, record: Record) -> None:
         body = record.body
@@ -164,8 +165,10 @@ class Recorder:
     def _array(self, record: Record) -> None:
         body = record.body
         context = self._objects.named("context", body.context)
+        mipmap = self._objects.named("array", body.of)
         self._announce("array", body.handle, context, body.width, body.height, body.depth, body.format, body.channels,
-                       body.flags, body.element_bytes, parents=(context,), again=self._restated(record))
+                       body.flags, body.element_bytes, mipmap, body.levels, body.level, parents=(context, mipmap),
+                       again=self._restated(record))
 
     def _link_input(self, record: Record) -> None:
         body = record.body
@@ -227,6 +230,8 @@ class Recorder:
 
     def _end(self, record: Record) -> None:
         body, objects = record.body, self._objects
+        if record.flags & lib.WIRE_CAPTURED:
+            return  # a node of a graph
         table = ENDS.get(body.kind)
         stream = objects.named("stream", body.stream) if body.stream > 2 else None
         if table == "memory" and body.bytes:

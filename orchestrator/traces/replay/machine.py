@@ -66,6 +66,11 @@ class Machine:
         """The GPU of a context."""
         return self._devices[self.use(context)]
 
+    def on(self, device: int | None) -> int:
+        """Make a context on a recorded GPU current, any if there is none yet; its number."""
+        wanted = self.ordinal(device)
+        return self.use(next((number for number, there in self._devices.items() if there == wanted), None))
+
     def handle(self, context: int) -> Any:
         """The context itself."""
         self.use(context)

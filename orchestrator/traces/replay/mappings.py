@@ -42,7 +42,7 @@ class Mappings:
         """A row of ``physical``."""
         if row["imported"]:
             self._report.doubts["memory of another process"] += 1
-        if row["location_type"] != ON_A_GPU:
+        if row["location_type"] != ON_A_GPU or not row["bytes"]:
             self._report.skip("physical memory that is not a GPU's")
             return
         device = self._machine.ordinal(row["location"])

@@ -105,13 +105,9 @@ class Memory:
 
     def _of_device(self, row: sqlite3.Row) -> Place:
         address, size, pooled = unsigned(row["address"]), row["bytes"], row["kind"] == lib.WIRE_POOLED
-        if pooled:
-            stream = self._machine.stream(row["stream"], row["context"])
-            device = self._machine.ordinal(row["device"]) if row["context"] is None else self._machine.device_of(
-                row["context"])
-        else:
-            device = self._machine.device_of(row["context"])
-            stream = self._machine.own(row["context"])
+        context = row["context"] if row["context"] is not None else self._machine.on(row["device"])
+        device = self._machine.device_of(context)
+        stream = self._machine.stream(row["stream"], context) if pooled else self._machine.own(context)
         place = self._from_extent(address, size, device, stream)
         if place is None and pooled:
             place = self._pooled(address, size, stream)

@@ -90,15 +90,25 @@ class Player:
 
     def _array(self, row: sqlite3.Row) -> None:
         self._machine.use(row["context"])
+        arrays = self._copies.arrays
+        if row["mipmap"] is not None:
+            level = cuda.cuMipmappedArrayGetLevel(arrays[row["mipmap"]], row["level"])
+            arrays[row["id"]] = call(level, "cuMipmappedArrayGetLevel")
+            return
         made = cuda.CUDA_ARRAY3D_DESCRIPTOR()
         made.Width, made.Height, made.Depth = row["width"], row["height"], row["depth"]
         made.Format, made.NumChannels = cuda.CUarray_format(row["format"]), row["channels"]
         made.Flags = row["flags"]
-        self._copies.arrays[row["id"]] = call(cuda.cuArray3DCreate(made), "cuArray3DCreate")
+        if row["levels"]:
+            arrays[row["id"]] = call(cuda.cuMipmappedArrayCreate(made, row["levels"]), "cuMipmappedArrayCreate")
+        else:
+            arrays[row["id"]] = call(cuda.cuArray3DCreate(made), "cuArray3DCreate")
 
     def _end_array(self, number: int) -> None:
         made = self._copies.arrays.pop(number, None)
-        if made is not None:
+        if isinstance(made, cuda.CUmipmappedArray):
+            call(cuda.cuMipmappedArrayDestroy(made), "cuMipmappedArrayDestroy")
+        elif made is not None:
             call(cuda.cuArrayDestroy(made), "cuArrayDestroy")
 
     def _ending(self, row: sqlite3.Row) -> None:
