@@ -1,7 +1,7 @@
 """Takes programs in: a Unix socket where the preload library says hello, and a relay for each that may stay.
 
-A program that says hello waits for the answer, so it gets one at once; its relay starts while it goes on. What says
-something else is refused, and why is counted.
+A program that says hello waits for the answer, so it gets one as soon as there is a process for its relay, which gets
+ready while the program goes on. What says something else is refused, and why is counted.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import IO, NamedTuple
 
@@ -35,7 +36,8 @@ END_SECONDS = 5.0
 _CREDENTIALS = struct.Struct("3i")
 _FLAGS = socket.MSG_CMSG_CLOEXEC | socket.MSG_DONTWAIT
 _MOST_DESCRIPTORS = 16
-SOURCES = Path(__file__).resolve().parent.parent
+_RELAY = "import sys; sys.path[:] = sys.argv[1:]; from shim.relay import main; sys.exit(main())"
+"""Finds modules where this process does, so that it is the relay that belongs to it."""
 
 
 class Client(NamedTuple):
@@ -77,14 +79,15 @@ class Listener:
     """Listens at a path from :meth:`start` to :meth:`close`, in a thread of its own.
 
     ``begun`` is called with each client before it is answered and says how its relay reaches the reader; ``ended`` with
-    each client whose relay has ended, and its exit status. Both are called in that thread. ``refused`` counts reasons.
+    each client whose relay has ended or could not be started, and its exit status. Both are called in that thread.
+    ``refused`` counts reasons.
     """
 
     def __init__(self, path: Path, options: int, begun: Callable[[Client], Way], ended: Callable[[Client, int], None]
                  ) -> None:
         self.path, self._options, self._begun, self._ended = path, options, begun, ended
         self.refused: Counter[str] = Counter()
-        self.accepted = 0
+        self._numbers = count(1)
         self._pending: dict[socket.socket, float] = {}
         self._served: list[_Served] = []
         self._stop = threading.Event()
@@ -160,18 +163,20 @@ class Listener:
 
     def _greet(self, connection: socket.socket) -> None:
         descriptors: list[int] = []
+        reason = None
         try:
-            message = _receive(connection, descriptors)
-            self._take_in(connection, message, descriptors)
+            self._take_in(connection, _receive(connection, descriptors), descriptors)
         except Refused as refused:
-            self._dismiss(connection, str(refused))
+            reason = str(refused)
         except OSError as error:
-            self._dismiss(connection, f"its connection failed: {error.strerror}")
-        else:
-            self._drop(connection)
+            reason = f"its connection failed: {error.strerror}"
         finally:
             for descriptor in descriptors:
                 os.close(descriptor)
+        if reason is None:
+            self._drop(connection)
+        else:
+            self._dismiss(connection, reason)
 
     def _take_in(self, connection: socket.socket, message: bytes, descriptors: list[int]) -> None:
         """Answer a greeting and start the relay. Raises Refused."""
@@ -191,18 +196,18 @@ class Listener:
                 pass
         except WireError as error:
             raise Refused(str(error).replace(f"descriptor {descriptors[0]}", "its descriptor")) from None
-        client = Client(self.accepted + 1, number, said.program)
+        client = Client(next(self._numbers), number, said.program)
         process = os.pidfd_open(number)  # it waits for the answer, so it is still this process
         way = self._begun(client)
         try:
-            connection.send(welcome(client.number, self._options), socket.MSG_NOSIGNAL)
             relay = _start(Configuration(descriptors[0], process, number, client.number, *way))
         except OSError as error:
             os.close(process)
             self._ended(client, 1)
             raise Refused(f"no relay for it: {error.strerror}") from None
-        self.accepted += 1
         self._served.append(_Served(client, process, relay))
+        with suppress(OSError):  # who is gone already has a relay that will see it
+            connection.send(welcome(client.number, self._options), socket.MSG_NOSIGNAL)
 
     def _collect(self) -> None:
         for served in [one for one in self._served if one.relay.poll() is not None]:
@@ -231,8 +236,9 @@ def _input(relay: subprocess.Popen[bytes]) -> IO[bytes]:
 def _start(told: Configuration) -> subprocess.Popen[bytes]:
     """A relay in a session of its own, so that what a terminal sends to the program does not end it."""
     environment = {name: value for name, value in os.environ.items() if name not in ("LD_PRELOAD", SOCKET.name)}
-    relay = subprocess.Popen([sys.executable, "-m", "shim.relay"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
-                             cwd=SOURCES, env=environment, pass_fds=(told.ring, told.process), start_new_session=True)
+    command = [sys.executable, "-c", _RELAY, *map(os.path.abspath, sys.path)]
+    relay = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, cwd="/", env=environment,
+                             pass_fds=(told.ring, told.process), start_new_session=True)
     _input(relay).write(told.line())
     _input(relay).flush()
     return relay

@@ -55,8 +55,8 @@ def welcome(client: int | None, options: int = 0) -> bytes:
 
 
 def batch(**fields: int) -> bytes:
-    """The head of a message with fields of ``struct wire_batch``; magic and version are set."""
-    return BATCH.pack(BATCH.zero()._replace(magic=lib.WIRE_MAGIC, version=lib.WIRE_VERSION, **fields))
+    """The head of a message with fields of ``struct wire_batch``; magic and version are set unless given."""
+    return BATCH.pack(BATCH.zero()._replace(**{"magic": lib.WIRE_MAGIC, "version": lib.WIRE_VERSION, **fields}))
 
 
 def read_batch(message: Buffer) -> Any:

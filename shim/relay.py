@@ -1,6 +1,5 @@
-"""The relay of one program: takes records from its ring and sends them on with ZeroMQ, in a process of its own.
-
-    python -m shim.relay < CONFIGURATION
+"""The relay of one program: takes records from its ring and sends them on with ZeroMQ, in a process of its own, which
+:mod:`shim.listen` starts.
 
 Standard input has one line of JSON, see :class:`Configuration`, and stays open as long as who started it lives. The
 relay ends when its program has ended and all that it wrote has been received, when the reader wants no more, or with
@@ -149,6 +148,3 @@ def identity(client: int) -> bytes:
     """What a client's relay is called by ZeroMQ."""
     return f"client-{client}".encode()
 
-
-if __name__ == "__main__":
-    sys.exit(main())

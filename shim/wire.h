@@ -210,8 +210,9 @@ struct wire_module {
   uint64_t context;    /* 0 for a library, which belongs to all */
   uint32_t library;    /* 1: a CUlibrary */
   uint32_t image;      /* enum wire_image */
-  uint64_t bytes;
+  uint64_t bytes;      /* 0: its image could not be read */
   uint8_t content[32];
+  uint64_t of;         /* the library that this is in one context, and ends with; else 0 */
   uint32_t path_bytes; /* of the file it was loaded from, if it was */
   uint32_t unused;
 }; /* then: path */
@@ -261,7 +262,7 @@ enum wire_memory_kind {
 struct wire_memory {
   struct wire_head head;
   uint64_t address, bytes;
-  uint64_t context;
+  uint64_t context;        /* with which it ends; 0 for memory that belongs to no context */
   uint64_t stream;         /* of WIRE_POOLED */
   uint64_t owner;          /* pool, module or library, physical memory: whichever it has */
   uint64_t offset;         /* in the physical memory */
@@ -270,7 +271,7 @@ struct wire_memory {
   uint32_t flags;          /* as given to the function */
   uint64_t pitch;
   uint64_t width, height;  /* of WIRE_PITCHED */
-  int32_t device;
+  int32_t device;          /* -1: the host's, or unknown */
   uint32_t name_bytes;     /* of WIRE_VARIABLE */
 }; /* then: name */
 
@@ -281,7 +282,7 @@ struct wire_reservation {
 
 struct wire_physical {
   struct wire_head head;
-  uint64_t handle, bytes;
+  uint64_t handle, bytes; /* bytes: 0 if unknown, as of what another process has made */
   uint32_t type;          /* CUmemAllocationType */
   uint32_t location_type; /* CUmemLocationType */
   int32_t location;
@@ -296,7 +297,10 @@ struct wire_array {
   uint64_t width, height, depth;
   uint32_t format, channels;
   uint32_t flags;
-  uint32_t element_bytes;
+  uint32_t element_bytes; /* 0 for formats that have no elements of one size */
+  uint64_t of;            /* the mipmapped array whose level it is, and ends with; else 0 */
+  uint32_t levels;        /* of a mipmapped array; else 0 */
+  uint32_t level;
 };
 
 struct wire_link_input {
@@ -315,6 +319,7 @@ struct wire_link_output {
   uint8_t content[32];
 };
 
+/* The right of a place to the memory that is mapped in a range just now. */
 struct wire_access {
   struct wire_head head;
   uint64_t address, bytes;
@@ -331,11 +336,14 @@ struct wire_export {
   uint32_t unused;
 };
 
+/* Before the call that ends something. If that fails, a record of WIRE_OUTCOME says so, and what has not ended is
+ * announced once more. With a module its functions and variables end, with a library also its modules, with a context all
+ * that belongs to it, with an executable graph its new parameters, with a range all that is mapped in it and the rights
+ * to it, with each thing that others may use its export. WIRE_CAPTURED: nothing ends, it is a node of a graph. */
 struct wire_end {
   struct wire_head head;
-  uint64_t handle; /* or address */
-  uint32_t kind;   /* the enum wire_kind of what ends. With a module its functions and variables end, with a context
-                      all that belongs to it, with an executable graph its new parameters */
+  uint64_t handle; /* or address; of a link its state */
+  uint32_t kind;   /* the enum wire_kind of what ends; WIRE_LINK_INPUT for a link with all that it has */
   uint32_t memory; /* enum wire_memory_kind, if it is memory and the function says so; else 0 */
   uint64_t stream; /* in whose order, for cuMemFreeAsync */
   uint64_t bytes;  /* of WIRE_MAPPED and reservations */

@@ -4,12 +4,13 @@
 
 #include "ask.h"
 #include "doors.h"
-#include "kernels.h"
+#include "modules.h"
 #include "session.h"
 #include "streams.h"
+#include "things.h"
 
-/* Devices stand in the same table as contexts, under their ordinals, which are no addresses. */
-enum { DEVICE_KEY = 1, LONGEST_NAME = 256 };
+/* Devices and their primary contexts stand in the same table, under ordinals, which are no addresses. */
+enum { DEVICE_KEY = 1, PRIMARY_KEY = 2, LONGEST_NAME = 256 };
 
 CUcontext context_now(void) {
   CUcontext context = NULL;
@@ -54,8 +55,30 @@ static void device_known(CUdevice device) {
   table_add(&session->contexts, (uint64_t)device, DEVICE_KEY, sizeof(struct entry), NULL, NULL);
 }
 
+/* Under the device's ordinal, too. */
+struct primary {
+  struct entry entry;
+  CUcontext context;
+};
+
+static void fill(struct entry *entry, const void *with) {
+  memcpy(&((struct primary *)(void *)entry)->context, with, sizeof(CUcontext));
+}
+
+CUcontext primary_context(CUdevice device) {
+  const struct entry *found = table_find(&session->contexts, (uint64_t)device, PRIMARY_KEY);
+  return found ? ((const struct primary *)(const void *)found)->context : NULL;
+}
+
+static void set_primary(CUdevice device, CUcontext context) {
+  if (primary_context(device) == context) return;
+  table_end_key(&session->contexts, (uint64_t)device, PRIMARY_KEY);
+  table_add(&session->contexts, (uint64_t)device, PRIMARY_KEY, sizeof(struct primary), fill, &context);
+}
+
 void context_made(CUcontext context, CUdevice device, bool primary, unsigned function) {
   uint64_t key = (uint64_t)(uintptr_t)context;
+  if (primary) set_primary(device, context);
   if (table_find(&session->contexts, key, 0)) return;
   device_known(device);
   struct wire_context *record = record_begin(WIRE_CONTEXT, function, sizeof *record);
@@ -88,11 +111,16 @@ void context_known(CUcontext context) {
   if (!result) context_made(context, device, primary == context, NUMBER_cuCtxGetCurrent);
 }
 
-unsigned context_end(CUcontext context, unsigned function) {
-  uint64_t key = (uint64_t)(uintptr_t)context;
-  record_ended(WIRE_CONTEXT, key, function);
+unsigned context_end(struct ending *ending, CUcontext context, unsigned function) {
+  uint64_t key = number_of(context);
+  *ending = ending_begin(function, (struct wire_end){.kind = WIRE_CONTEXT, .handle = key});
   unsigned captures = streams_end(key);
-  table_end(&session->kernels, NULL, 0); /* which were of its modules the driver knows: it will be asked again */
+  modules_end(key);
+  uses_end(key);
   table_end_key(&session->contexts, key, 0);
   return captures;
+}
+
+void context_again(CUcontext context) {
+  table_add(&session->contexts, number_of(context), 0, sizeof(struct entry), NULL, NULL);
 }

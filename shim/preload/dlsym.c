@@ -11,8 +11,11 @@ typedef void *dlsym_t(void *, const char *);
 
 static dlsym_t *_Atomic loader; /* the loader's own */
 
+/* The thread sanitizer itself calls dlsym, before it can watch any function. */
+#define UNWATCHED __attribute__((no_sanitize("thread")))
+
 /* The versions that glibc has it under on x86-64, the newer one first. */
-static dlsym_t *find_loader(void) {
+UNWATCHED static dlsym_t *find_loader(void) {
   dlsym_t *found = loader;
   if (found) return found;
   void *address = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.34");
@@ -22,7 +25,7 @@ static dlsym_t *find_loader(void) {
   return found;
 }
 
-HIDDEN __attribute__((used)) void *dlsym_target(void) {
+HIDDEN UNWATCHED __attribute__((used)) void *dlsym_target(void) {
   dlsym_t *found = find_loader();
   void *address;
   memcpy(&address, &found, sizeof address);

@@ -22,7 +22,7 @@ static bool grow(struct growing *growing, size_t wanted) {
 void *growing_add(struct growing *growing, size_t bytes) {
   size_t wanted = growing->used + bytes;
   if (growing->failed || bytes > WIRE_LARGEST_RECORD || wanted > WIRE_LARGEST_RECORD ||
-      (wanted > growing->room && !grow(growing, wanted))) {
+      ((!growing->bytes || wanted > growing->room) && !grow(growing, wanted))) {
     growing->failed = true;
     return NULL;
   }

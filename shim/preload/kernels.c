@@ -54,10 +54,10 @@ static const struct kernel *announce(uint64_t handle, bool is_kernel, const char
 /* One parameter of a function or, for drivers that tell them apart, of a kernel. */
 static CUresult parameter(uint64_t handle, bool is_kernel, size_t index, size_t *offset, size_t *bytes) {
   if (is_kernel) {
-    if (!real.cuKernelGetParamInfo) return CUDA_ERROR_NOT_SUPPORTED;
+    if (!driver_has(NUMBER_cuKernelGetParamInfo)) return CUDA_ERROR_NOT_SUPPORTED;
     return real.cuKernelGetParamInfo((CUkernel)(uintptr_t)handle, index, offset, bytes);
   }
-  if (!real.cuFuncGetParamInfo) return CUDA_ERROR_NOT_SUPPORTED;
+  if (!driver_has(NUMBER_cuFuncGetParamInfo)) return CUDA_ERROR_NOT_SUPPORTED;
   return real.cuFuncGetParamInfo((CUfunction)(uintptr_t)handle, index, offset, bytes);
 }
 
@@ -74,16 +74,16 @@ static int count_parameters(uint64_t handle, bool is_kernel) {
 
 static const char *name_of(uint64_t handle, bool is_kernel) {
   const char *name = NULL;
-  if (is_kernel && real.cuKernelGetName) real.cuKernelGetName(&name, (CUkernel)(uintptr_t)handle);
-  if (!is_kernel && real.cuFuncGetName) real.cuFuncGetName(&name, (CUfunction)(uintptr_t)handle);
+  if (is_kernel && driver_has(NUMBER_cuKernelGetName)) real.cuKernelGetName(&name, (CUkernel)(uintptr_t)handle);
+  if (!is_kernel && driver_has(NUMBER_cuFuncGetName)) real.cuFuncGetName(&name, (CUfunction)(uintptr_t)handle);
   return name;
 }
 
 static uint64_t module_of(uint64_t handle, bool is_kernel) {
   CUmodule module = NULL;
   CUlibrary library = NULL;
-  if (is_kernel && real.cuKernelGetLibrary) real.cuKernelGetLibrary(&library, (CUkernel)(uintptr_t)handle);
-  if (!is_kernel && real.cuFuncGetModule) real.cuFuncGetModule(&module, (CUfunction)(uintptr_t)handle);
+  if (is_kernel && driver_has(NUMBER_cuKernelGetLibrary)) real.cuKernelGetLibrary(&library, (CUkernel)(uintptr_t)handle);
+  if (!is_kernel && driver_has(NUMBER_cuFuncGetModule)) real.cuFuncGetModule(&module, (CUfunction)(uintptr_t)handle);
   return is_kernel ? (uint64_t)(uintptr_t)library : (uint64_t)(uintptr_t)module;
 }
 
@@ -127,6 +127,11 @@ void kernel_mark(CUkernel handle, CUlibrary library) {
   table_add(&session->kernels, (uint64_t)(uintptr_t)handle, MARK, sizeof(struct kernel), fill_mark, &module);
 }
 
+uint64_t kernel_library(CUkernel handle) {
+  const struct entry *found = table_find(&session->kernels, (uint64_t)(uintptr_t)handle, MARK);
+  return found ? ((const struct kernel *)(const void *)found)->module : 0;
+}
+
 void kernel_told(uint64_t handle, uint64_t module, bool is_kernel, const char *name,
                  const struct wire_parameter *layout, uint32_t count) {
   table_end_key(&session->kernels, handle, 0);
@@ -138,3 +143,5 @@ static bool of_module(const struct entry *entry, uint64_t module) {
 }
 
 void kernels_end(uint64_t module) { table_end(&session->kernels, of_module, module); }
+
+void kernels_end_of(of_t *of, uint64_t what) { table_end(&session->kernels, of, what); }

@@ -34,13 +34,14 @@ static struct session *memory(void) {
 }
 
 /* The first record. */
-static void record_driver(void) {
+static void record_driver(struct session *new) {
   const char *path = driver_path();
   size_t length = strlen(path);
   int version = 0;
   inside++;
   if (real.cuDriverGetVersion) real.cuDriverGetVersion(&version);
   inside--;
+  new->version = (uint32_t)version;
   struct wire_driver *record = record_begin(WIRE_DRIVER, NUMBER_cuInit, padded(sizeof *record + length));
   record->version = (uint32_t)version;
   record->path_bytes = (uint32_t)length;
@@ -80,7 +81,7 @@ bool session_ready(void) {
                                                           __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
     live = open_session(found);
     if (live) {
-      record_driver();
+      record_driver(found);
       doors_given_before();
     }
     __atomic_store_n(&found->state, live ? SESSION_LIVE : SESSION_OFF, __ATOMIC_RELEASE);
@@ -89,6 +90,10 @@ bool session_ready(void) {
   }
   errno = before;
   return live;
+}
+
+bool driver_has(unsigned number) {
+  return driver_function((int)number) && (!session->version || (uint32_t)forms[number].since <= session->version);
 }
 
 void session_note(unsigned function) {

@@ -18,12 +18,14 @@ enum session_state { SESSION_NEW = 0, SESSION_OPENING, SESSION_LIVE, SESSION_OFF
 struct session {
   uint32_t state;          /* enum session_state */
   uint32_t options;        /* enum wire_option */
+  uint32_t version;        /* of the driver, as it says */
   uint32_t captures;       /* captures that streams have begun: 0 only if no stream is captured */
   struct lock store_lock;
   struct store store;
   struct ring ring;
   struct ledger ledger;    /* under the ring's lock */
-  struct table streams, kernels, contexts;
+  struct table streams, kernels, contexts, modules, uses;
+  struct lock uses_lock, texts_lock;
   struct table sent;       /* contents that the reader has, by the first bytes of their hashes */
 };
 
@@ -44,6 +46,10 @@ static inline bool recording(void) {
 }
 
 static inline bool payloads_wanted(void) { return session->options & 1; } /* WIRE_PAYLOADS */
+
+/* Whether the driver has a function of this number: one that is newer than itself, as software drivers have, counts as
+ * absent. */
+bool driver_has(unsigned number);
 
 void session_note(unsigned function); /* a call of which only the name is recorded */
 

@@ -24,8 +24,8 @@ def run(
 ) -> None:
     """Run a program with the preload library under it: tessera run [OPTIONS] -- PROGRAM [ARGUMENT...]
 
-    The exit code is the program's own, or 128 and the number of the signal that ended it; 127 when there is no such
-    program, 126 when it cannot be started. Before it is started: 2, 3, 4 and 5 as for other verbs.
+    The exit code is the program's own, or 128 and the number of the signal that ended it. 127: there is no such
+    program. 126: it cannot be started. 2, 3, 4 and 5 as for other verbs, before it is started.
     """
     wanted = Wanted(tuple(context.args), fleet, driver, transport)
     if report is None:

@@ -211,16 +211,18 @@ def lossy(count: int) -> None:
 
 
 def outlived(count: int) -> None:
-    """Leaves a child behind, which writes until its input ends."""
-    if not os.fork():
-        os.setsid()
-        client = connected()
-        client.calls(count)
-        say("ready")
-        sys.stdin.read()
-        client.calls(count)
-    else:
+    """Leaves a child behind that has written records, and writes as many again after the input's end."""
+    ready, begun = os.pipe()
+    if os.fork():
+        os.read(ready, 1)
         os._exit(0)
+    os.setsid()
+    client = connected()
+    client.calls(count)
+    say("ready")
+    os.write(begun, b"x")
+    sys.stdin.read()
+    client.calls(count)
 
 
 MODES: dict[str, Callable[[int], None]] = {

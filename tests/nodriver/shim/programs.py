@@ -1,4 +1,4 @@
-"""Parts of the preload shim on their own: in a program with the compiler's sanitizers."""
+"""C programs of this tier: parts of the preload library with the compiler's sanitizers, and programs that run under it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.material import ROOT
-from tools import native
+from tools import driver, native, shim
+from tools.venv import PYTHON
 
 PRELOAD = ROOT / "shim" / "preload"
 FOLDER = Path(__file__).resolve().parent / "c"
@@ -21,3 +22,22 @@ def sanitized(name: str, parts: Sequence[str], folder: Path) -> Path:
     made = subprocess.run(command, capture_output=True, text=True, check=False)
     assert made.returncode == 0, made.stderr
     return program
+
+
+def linked(name: str, folder: Path, kind: str = "", *flags: str) -> Path:
+    """The program of a file of ``c/``, linked with the software driver as any program is with a driver; ``kind``: of
+    sanitizers."""
+    program = folder / name
+    command = [native.compiler(), *native.FLAGS, *native.sanitizer_flags(kind), f"-I{driver.headers(PYTHON)}", *flags,
+               FOLDER / f"{name}.c", "-o", program, driver.LIBRARY]
+    made = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert made.returncode == 0, made.stderr[:2000]
+    return program
+
+
+def watched(kind: str) -> str:
+    """What LD_PRELOAD has to say for the library with sanitizers: these come before all other libraries."""
+    name = {"address,undefined": "libasan.so", "thread": "libtsan.so"}[kind]
+    asked = [native.compiler(), f"-print-file-name={name}"]
+    found = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
+    return f"{Path(found).resolve()} {shim.preload(PYTHON, kind)}"
