@@ -56,9 +56,9 @@ class Objects:
         key = (table, handle)
         known = self._living.get(key)
         self._unconfirmed.discard(key)
-        if key in self._revived:  # what a call that failed did not end is announced once more
+        if known and key in self._revived:  # what a call that failed did not end is announced once more
             self._revived.discard(key)
-            again = True
+            return known.number, False
         if known and again and known.said == values:
             return known.number, False
         if known:

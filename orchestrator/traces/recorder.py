@@ -37,7 +37,8 @@ class Recorder:
         self._launches: dict[int, bytes] = {}
         self._takers: dict[Kind, Callable[[Record], None]] = {
             Kind.DRIVER: self._driver, Kind.EPOCH: self._epoch, Kind.DATA: self._data, Kind.OUTCOME: self._outcome,
-            Kind.CALL: self._work, Kind.DOOR: self._door, Kind.DEVICE: self._device, Kind.CONTEXT: self._context, Kind.MODULE: self._module,
+            Kind.CALL: self._work, Kind.DOOR: self._door, Kind.DEVICE: self._device,
+            Kind.CONTEXT: self._context, Kind.MODULE: self._module,
             Kind.FUNCTION: self._function, Kind.STREAM: self._stream, Kind.EVENT: self._event,
             Kind.MEMORY: self._memory, Kind.RESERVATION: self._reservation, Kind.PHYSICAL: self._physical,
             Kind.ARRAY: self._array, Kind.GRAPH_EXEC: self._graph, Kind.GRAPH_NODE: self._graph_node,

@@ -122,7 +122,8 @@ TABLES: dict[str, str] = {
     "word": """topic TEXT NOT NULL, number INTEGER NOT NULL, name TEXT NOT NULL, PRIMARY KEY (topic, number)""",
 }
 
-WITHOUT_ROWID = frozenset({"gap", "door", "link_input", "access", "export", "ending", "memory_operation", "outcome", "word"})
+WITHOUT_ROWID = frozenset({
+    "gap", "door", "link_input", "access", "export", "ending", "memory_operation", "outcome", "word"})
 INDEXES = {
     "operation_sequence": "operation (client, sequence)",
     "outcome_subject": "outcome (client, subject)",
