@@ -73,7 +73,6 @@ def doors() -> str:
     table += [f".quad door_{number}" for number in range(len(functions()))]
     table += [".globl own_functions", ".hidden own_functions", "own_functions:"]
     table += [f".quad {_own(number, function)}" for number, function in enumerate(functions())]
-    assembly = [f".weak hook_{f.symbol}" for f in functions() if f.kind == TRACK] + assembly
     text = "\n".join([f'  "{line}\\n"' for line in [*assembly, *table, ".text"]])
     forms = [f'  {{"{f.symbol}", "{f.name}", {f.since}, {int(bool(f.stream))}}},' for f in functions()]
     return "\n".join([GENERATED, '#include "doors.h"', f"__asm__(\n{text});",

@@ -63,23 +63,25 @@ CUresult hook_cuStreamSynchronize(CUstream stream) { SYNCHRONIZE(cuStreamSynchro
 CUresult hook_cuStreamSynchronize_ptsz(CUstream stream) { SYNCHRONIZE(cuStreamSynchronize_ptsz, true); }
 
 /* The stream's lock is held from the question to the record: work that another thread gives it meanwhile is recorded
- * behind, and not among what is done. */
-static CUresult queried(struct stream *stream, unsigned number, CUresult result) {
+ * behind, and not among what is done. If another thread is just giving it work, which may take until the stream has room,
+ * nothing is waited for and nothing recorded: that it was done then would be of no use. */
+static CUresult queried(struct stream *held, unsigned number, CUresult result) {
   inside--;
-  if (result == CUDA_SUCCESS && stream) {
+  if (!held) return result;
+  if (result == CUDA_SUCCESS) {
     struct wire_synchronize *record = record_begin(WIRE_SYNCHRONIZE, number, sizeof *record);
-    record->place = stream->place;
+    record->place = held->place;
     fill(record, WIRE_WAITED_STREAM, 0, true);
     record_end(record);
   }
-  if (stream) lock_give(&stream->lock);
+  lock_give(&held->lock);
   return result;
 }
 
 #define QUERY(symbol, per_thread)                                                 \
   if (!recording()) return real.symbol(handle);                                   \
   struct stream *stream = stream_of(handle, per_thread);                          \
-  if (stream) lock_take(&stream->lock);                                           \
+  if (stream && !lock_try(&stream->lock)) stream = NULL;                          \
   inside++;                                                                       \
   return queried(stream, NUMBER_##symbol, real.symbol(handle))
 

@@ -14,7 +14,8 @@ from tests.nodriver.clients import compare, place
 
 CPU = "CPU:X86"
 """tinygrad's CPU device with the compiler that is its own, so that the tests need no clang."""
-RENDERERS = {"PTX": "CUDA:PTX", "NVRTC": "CUDA"}
+RENDERERS = {"PTX": f"CUDA:PTX;{CPU}", "NVRTC": f"CUDA;{CPU}"}
+"""Copies between devices go by way of the CPU device where they cannot be made directly."""
 SECONDS = 400.0
 NOT_IN_TINYGRAD = {
     "PTX": {
@@ -34,7 +35,7 @@ def results(path: Path, device: str, choice: str, **variables: str) -> compare.F
 
 
 def programs(device: str) -> Path:
-    return place.made("tinygrad") / f"{device.replace(':', '-')}.db"
+    return place.made("tinygrad") / f"{device.replace(':', '-').replace(';', '-')}.db"
 
 
 @pytest.fixture(scope="session")
