@@ -23,6 +23,8 @@ PORTABLE = 1
 """CU_MEMHOSTALLOC_PORTABLE: for all contexts."""
 ATTACH_GLOBAL = 1
 PAGE = 4096
+MOST_ZEROED = 1 << 30
+"""Bytes."""
 OF_DEVICE = (lib.WIRE_ALLOCATED, lib.WIRE_PITCHED, lib.WIRE_POOLED, lib.WIRE_IMPORTED)
 
 
@@ -152,7 +154,10 @@ class Memory:
             else:
                 still.append(left)
         self._leaving = still
-        if self._used.add(address, size, address):
+        again = self._used.add(address, size, address)
+        if again and size > MOST_ZEROED:
+            self._report.notes["large allocations at addresses that were used before, and are not zeros"] += 1
+        elif again:
             call(cuda.cuMemsetD8Async(address, 0, size, stream), "cuMemsetD8Async")
         return Place(address, size, address, lib.WIRE_POOLED, fixed=True)
 

@@ -11,6 +11,8 @@ from orchestrator.traces.replay.report import Report
 
 SECONDS = 0.5
 """So long nothing goes on before a value is written that something may be waiting for."""
+NEXT_SECONDS = 0.01
+"""After that, before the next one; twice as long each time that something has gone on."""
 GREATER, EQUAL, AND, NOR = 0, 1, 2, 3
 """CU_STREAM_WAIT_VALUE_*, in the lowest two bits of the flags."""
 REASON = "values in host memory that the program wrote, and the replay in its place"
@@ -72,15 +74,15 @@ class Waits:
             self._thread.join()
 
     def _run(self) -> None:
-        seen = -1
-        while not self._stop.wait(SECONDS):
+        seen, pause = -1, SECONDS
+        while not self._stop.wait(pause):
             with self._lock:
-                if seen == self._moved:
-                    self._release()
+                still = seen == self._moved and self._release()
+            pause = NEXT_SECONDS if still else min(2 * pause, SECONDS)
             seen = self._moved
 
-    def _release(self) -> None:
-        """Write what the oldest wait needs that is not met; those before it are over."""
+    def _release(self) -> bool:
+        """Write what the oldest wait needs that is not met, if there is one; those before it are over."""
         while self._waits:
             wait = self._waits.popleft()
             kind = ctypes.c_uint64 if wait.bits == 64 else ctypes.c_uint32
@@ -88,4 +90,5 @@ class Waits:
             if not wait.met(place.value):
                 place.value = wait.wanted()
                 self._report.doubts[REASON] += 1
-                return
+                return True
+        return False
