@@ -163,6 +163,8 @@ struct wire_data {
   uint32_t unused;
 }; /* then: bytes */
 
+/* A record may have two: one that the call failed, and one with contents, in any order. The first of these counts, and
+ * contents count more than what the record itself said they were: they were looked at when it was sure. */
 struct wire_outcome {
   struct wire_head head;
   uint64_t of;     /* sequence */
@@ -386,14 +388,15 @@ struct wire_side {
 
 enum wire_copy_flag {
   WIRE_SYNCHRONOUS = 1, /* the function returned when the bytes had arrived, or could do so */
-  WIRE_PINNED = 2       /* host memory which the device reads or writes when the copy is done, not at the call */
+  WIRE_PINNED = 2       /* host memory which the device reads or writes when the copy is done, not at the call: if there
+                           is content all the same, it is what was there at the call */
 };
 
 enum wire_content_kind {
   WIRE_NO_CONTENT = 0,     /* not looked at, or of no host memory */
   WIRE_INLINE_CONTENT = 1, /* the bytes stand in the record, and their hash */
   WIRE_HASHED_CONTENT = 2, /* the hash; with WIRE_PAYLOADS the bytes came before in records of WIRE_DATA */
-  WIRE_LATER_CONTENT = 3   /* the hash comes in a record of WIRE_OUTCOME */
+  WIRE_LATER_CONTENT = 3   /* the hash comes in a record of WIRE_OUTCOME, with WIRE_PAYLOADS the bytes before that */
 };
 
 struct wire_copy_body {

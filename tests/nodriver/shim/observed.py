@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +18,13 @@ import softgpu
 from shim.layout import layout, lib
 from shim.ring import Ring
 from shim.wire import Record, records
-from softgpu.instrument import Instrument
+from softgpu.instrument import Delay, Fail, Instrument
 from tessera.driver_api import functions
 from tessera.environment import DRIVER, SOCKET
 from tools import shim
 
 SECONDS = 120.0
+PAUSE = 0.05
 FLEET = "A100-80G,L40S;from=A100-80G:to=L40S:bandwidth_gb_s=23:peer=true"
 
 
@@ -56,16 +57,18 @@ def symbol(record: Record) -> str:
 
 
 def observe(command: Sequence[str | Path], *, devices: str = FLEET, options: int = 0, instrument: bool = True,
-            calls: bool = False, base: Mapping[str, str] | None = None, seconds: float = SECONDS, **variables: str
-            ) -> Observed:
-    """Run a program, which may start others. ``options``: enum wire_option."""
+            calls: bool = False, rules: Sequence[Fail | Delay] = (), base: Mapping[str, str] | None = None,
+            reuse: bool = False, seconds: float = SECONDS, **variables: str) -> Observed:
+    """Run a program, which may start others. ``options``: enum wire_option. ``rules``: what fails or comes late in the
+    driver; ``reuse``: it gives handles again at once."""
     with tempfile.TemporaryDirectory(prefix="shim-") as name:
         folder = Path(name)  # short, as the path of a socket has to be
-        wanted = Instrument(log=folder / "log", calls=calls, work=True) if instrument else Instrument()
-        with wanted.variables() as told, _Listener(folder / "socket", options) as listener:
+        wanted = Instrument(rules=rules, reuse=reuse)
+        if instrument:
+            wanted = replace(wanted, log=folder / "log", calls=calls, work=True)
+        with wanted.variables() as told, Listener(folder / "socket", options) as listener:
             environment = softgpu.environment(devices, base=os.environ if base is None else base) | dict(told)
-            environment |= {"LD_PRELOAD": str(shim.PRELOAD), SOCKET.name: str(folder / "socket"),
-                            DRIVER.name: str(softgpu.environ.FOLDER / "libcuda.so.1")} | variables
+            environment |= preloaded(folder / "socket", softgpu.environ.FOLDER / "libcuda.so.1") | variables
             done = subprocess.run([str(word) for word in command], env=environment, capture_output=True, text=True,
                                   stdin=subprocess.DEVNULL, timeout=seconds, check=False)
         log = list(wanted.records()) if instrument else []
@@ -73,10 +76,18 @@ def observe(command: Sequence[str | Path], *, devices: str = FLEET, options: int
     return Observed(done.returncode, done.stdout, done.stderr, clients, log)
 
 
-class _Listener:
-    """Takes clients and reads their rings, each in a thread, until they have ended."""
+def preloaded(listening: Path, driver: Path) -> dict[str, str]:
+    """What a program needs in its environment to be under the library."""
+    return {"LD_PRELOAD": str(shim.PRELOAD), SOCKET.name: str(listening), DRIVER.name: str(driver)}
 
-    def __init__(self, path: Path, options: int) -> None:
+
+class Listener:
+    """Takes clients and reads their rings, each in a thread, until they have ended; but nothing while ``reading`` is
+    not set. ``idle`` is set when a ring has nothing more just now."""
+
+    def __init__(self, path: Path, options: int = 0) -> None:
+        self.reading, self.idle = threading.Event(), threading.Event()
+        self.reading.set()
         self._options = options
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._socket.bind(str(path))
@@ -87,7 +98,7 @@ class _Listener:
         self.taken: list[list[bytes]] = []
         self.errors: list[BaseException] = []
 
-    def __enter__(self) -> _Listener:
+    def __enter__(self) -> Listener:
         self._thread.start()
         return self
 
@@ -131,6 +142,8 @@ class _Listener:
             with ring:
                 while True:
                     over = bool(ended.poll(0))  # asked first: whatever it wrote is there now
+                    if not over and not self.reading.wait(PAUSE):
+                        continue
                     data = ring.take(1 << 22)
                     if data:
                         parts.append(data)
@@ -138,6 +151,7 @@ class _Listener:
                     elif over:
                         return
                     else:
+                        self.idle.set()
                         ring.wait(pidfd, -1, 50_000)
         except BaseException as error:  # for the test to see
             self.errors.append(error)
