@@ -234,7 +234,7 @@ class Recorder:
         if record.flags & lib.WIRE_CAPTURED:
             return  # a node of a graph
         table = ENDS.get(body.kind)
-        stream = objects.named("stream", body.stream) if body.stream > 2 else None
+        stream = objects.stream(body.stream, None) if body.stream else None
         if table == "memory" and body.bytes:
             thing = objects.end_range(body.handle, body.bytes)
         else:

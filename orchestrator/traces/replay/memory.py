@@ -25,6 +25,7 @@ ATTACH_GLOBAL = 1
 PAGE = 4096
 MOST_ZEROED = 1 << 30
 """Bytes."""
+POOLED = lib.WIRE_POOLED
 OF_DEVICE = (lib.WIRE_ALLOCATED, lib.WIRE_PITCHED, lib.WIRE_POOLED, lib.WIRE_IMPORTED)
 
 
@@ -72,7 +73,8 @@ class Memory:
         address, size = unsigned(row["address"]), row["bytes"]
         if self.space.find(address) is None:
             device = self._machine.device_of(context)
-            self.space.add(self._from_extent(address, size, device, stream) or self._pooled(address, size, stream))
+            place = self._from_extent(address, size, device, stream, POOLED)
+            self.space.add(place or self._pooled(address, size, stream))
 
     def free_by_node(self, row: sqlite3.Row, stream: Any) -> None:
         place = self.space.remove(unsigned(row["address"]))
@@ -88,10 +90,7 @@ class Memory:
         place = self.space.remove(address)
         if place is None:
             return
-        stream = None
-        if ending["stream"] is not None or place.kind == lib.WIRE_POOLED:
-            stream = self._machine.stream(ending["stream"], None)
-        self._free(place, stream)
+        self._free(place, None if ending["stream"] is None else self._machine.stream(ending["stream"], None))
 
     def forget(self, sequence: int) -> None:
         """All that ended with something else, at this record."""
@@ -129,11 +128,11 @@ class Memory:
         return pages(ranges, max([granularity(device) for device in {r[2] for r in ranges}], default=1))
 
     def _of_device(self, row: sqlite3.Row) -> Place:
-        address, size, pooled = unsigned(row["address"]), row["bytes"], row["kind"] == lib.WIRE_POOLED
+        address, size, pooled = unsigned(row["address"]), row["bytes"], row["kind"] == POOLED
         context = row["context"] if row["context"] is not None else self._machine.on(row["device"])
         device = self._machine.device_of(context)
         stream = self._machine.stream(row["stream"], context) if pooled else self._machine.own(context)
-        place = self._from_extent(address, size, device, stream)
+        place = self._from_extent(address, size, device, stream, row["kind"])
         if place is None and pooled:
             place = self._pooled(address, size, stream)
         if place is None:
@@ -143,7 +142,7 @@ class Memory:
             call(cuda.cuStreamSynchronize(stream), "cuStreamSynchronize")
         return place
 
-    def _from_extent(self, address: int, size: int, device: int, stream: Any) -> Place | None:
+    def _from_extent(self, address: int, size: int, device: int, stream: Any, kind: int) -> Place | None:
         if not self._extents.hold(address, size, device):
             return None
         still = []
@@ -159,11 +158,11 @@ class Memory:
             self._report.notes["large allocations at addresses that were used before, and are not zeros"] += 1
         elif again:
             call(cuda.cuMemsetD8Async(address, 0, size, stream), "cuMemsetD8Async")
-        return Place(address, size, address, lib.WIRE_POOLED, fixed=True)
+        return Place(address, size, address, kind, fixed=True)
 
     def _pooled(self, address: int, size: int, stream: Any) -> Place:
         now = int(call(cuda.cuMemAllocAsync(size, stream), "cuMemAllocAsync"))
-        return Place(address, size, now, lib.WIRE_POOLED)
+        return Place(address, size, now, POOLED)
 
     def _managed(self, row: sqlite3.Row) -> Place:
         self._machine.use(row["context"])
@@ -191,14 +190,13 @@ class Memory:
             self._leaving.append(_Leaving(place.address, end, event, self._machine.current))
         elif place.fixed:
             self._machine.wait_for_all()
-        elif stream is not None:
+        elif stream is not None and place.kind == POOLED:
             call(cuda.cuMemFreeAsync(place.now, stream), "cuMemFreeAsync")
         elif place.kind in (lib.WIRE_HOST, lib.WIRE_REGISTERED):
             self._machine.wait_for_all()
             self._waits.clear()
             call(cuda.cuMemFreeHost(place.now - place.address % PAGE), "cuMemFreeHost")
         else:
-            if place.host:
-                self._machine.wait_for_all()
-                self._waits.clear()
+            self._machine.wait_for_all()  # as the function does, too
+            self._waits.clear()
             call(cuda.cuMemFree(place.now), "cuMemFree")

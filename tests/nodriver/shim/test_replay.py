@@ -169,6 +169,26 @@ def test_memory_in_stream_order_and_streams_with_events(run: Run) -> None:
         assert (report.verified, report.mismatched, report.memsets) == (3, 0, 3)
 
 
+def test_memory_that_is_freed_while_it_is_used(run: Run) -> None:
+    """The next allocation at the address does not disturb what still reads there: the function waits."""
+    program = begun()
+    program.record(Kind.STREAM, handle=0x51, context=CONTEXT, flags=1)
+    size = 32 << 20
+    a, b = 0x7E91_0000_0000, 0x7E92_0000_0000
+    program.memory(b, size)
+    for value in (1, 2, 3):
+        program.memory(a, size)
+        place = (0x51, CONTEXT)
+        program.record(Kind.SET, place=place, address=a, width=size, height=1, element_bytes=1, value=value)
+        program.record(Kind.COPY, place=place, width=size, height=1, depth=1, to=side(b, lib.WIRE_SIDE_DEVICE),
+                       from_=side(a, lib.WIRE_SIDE_DEVICE))
+        program.free(a)
+    program.to_host(b, bytes([3]) * size)
+    for fixed in (True, False):
+        report = run(program, fixed=fixed)
+        assert (report.verified, report.mismatched) == (1, 0)
+
+
 def test_copies_of_two_and_three_dimensions(run: Run) -> None:
     program = begun()
     area = bytes(range(256)) * 2
