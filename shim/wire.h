@@ -122,7 +122,8 @@ enum wire_kind {
 };
 
 enum wire_flag {
-  WIRE_CAPTURED = 1, /* the stream is being captured: this is a node of a graph, nothing was done */
+  WIRE_CAPTURED = 1, /* the stream is being captured: this is a node of a graph, nothing was done. The wait by which a
+                        stream joins a capture does not have it: one for an event whose last record has it */
   WIRE_RESTATED = 2  /* said before, and again because records were lost */
 };
 
@@ -137,7 +138,8 @@ struct wire_head {
 };
 
 /* Where work is queued. `stream` is as the program gave it, or 1 for the legacy and 2 for the per-thread default stream
- * if it gave 0; `context` is the stream's, or for default streams the thread's current one. */
+ * if it gave 0; `context` is the stream's, or for default streams the thread's current one. Without a stream, 0, it is
+ * for all of the context. */
 struct wire_place {
   uint64_t stream, context;
 };
@@ -550,6 +552,7 @@ struct wire_edge {
   uint64_t from, to;
 };
 
+/* One that comes again for the same graph replaces all that was said of it. */
 struct wire_graph_exec {
   struct wire_head head;
   uint64_t exec, graph, context;

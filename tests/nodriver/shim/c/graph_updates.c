@@ -58,6 +58,8 @@ static void make(struct made *made, unsigned value, CUevent event) {
   CUDA_BATCH_MEM_OP_NODE_PARAMS batch = {context, 1, &one, 0};
   OK(cuGraphAddBatchMemOpNode(&n[BATCH], made->graph, &n[CHILD], 1, &batch));
   n[LAST] = add_mix(made->graph, &n[BATCH], 1, value + 1);
+  CUkernelNodeAttrValue cooperative = {.cooperative = 1}; /* which new parameters do not change */
+  OK(cuGraphKernelNodeSetAttribute(n[LAST], CU_LAUNCH_ATTRIBUTE_COOPERATIVE, &cooperative));
 }
 
 static void set_kernel(const struct made *made, CUgraphNode node, unsigned value) {
@@ -157,10 +159,9 @@ static void paired(void) {
   launch(made.exec);
 }
 
-int main(void) {
+static void chain(void) {
   CUevent event;
   struct made made;
-  begin();
   OK(cuEventCreate(&event, 0));
   make(&made, 30, event);
   made.exec = instantiate(made.graph);
@@ -170,7 +171,15 @@ int main(void) {
   whole(&made, event);
   GIVES(CUDA_ERROR_INVALID_VALUE, cuGraphExecDestroy((CUgraphExec)(void *)made.graph)); /* which is none */
   launch(made.exec);
+  set_kernel(&made, made.nodes[KERNEL], 140);
+  if (cuGraphExecDestroy(made.exec) == CUDA_SUCCESS) return;
+  launch(made.exec); /* it failed on purpose, and all is as before */
   OK(cuGraphExecDestroy(made.exec));
-  paired();
+}
+
+int main(int count, char **words) {
+  begin();
+  if (count == 2 && !strcmp(words[1], "paired")) paired();
+  else chain();
   return 0;
 }
