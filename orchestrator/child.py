@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 
 from shim.errors import ShimTrouble
@@ -42,10 +42,12 @@ class Signals:
         return signal.sigtimedwait(PASSED_ON, seconds) is not None
 
 
-def run(command: Sequence[str], environment: Mapping[str, str], signals: Signals) -> int:
+def run(command: Sequence[str], environment: Mapping[str, str], signals: Signals,
+        started: Callable[[int], None] = lambda _: None) -> int:
     """Run a program to its end, and pass signals on to it; its exit code, 128 and the number of a signal that ended it.
-    Raises CannotStart."""
+    ``started`` is told its process. Raises CannotStart."""
     process = _start(command, environment, signals)
+    started(process)
     while True:
         found, status = os.waitpid(process, os.WNOHANG)
         if found:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Mapping
 from ctypes import CDLL, byref, c_char, c_char_p, c_int, c_size_t, c_void_p, cast, create_string_buffer
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,19 +53,28 @@ class RealGpu:
 
 @dataclass(frozen=True)
 class RealMachine:
-    """``version``: the one of CUDA that the driver reports, (13, 0). ``library``: its file, an absolute path."""
+    """``version``: the one of CUDA that the driver reports, (13, 0). ``library``: its file, an absolute path.
+    ``software``: they are ours, and not real."""
 
     version: tuple[int, int]
     gpus: tuple[RealGpu, ...]
     library: str = ""
+    software: bool = False
 
 
 def find(library: str = LIBRARY) -> RealMachine | None:
     """The real GPUs; None where there is no driver of NVIDIA. Raises :class:`DriverTrouble` when there is one that has
     no GPU to offer, or crashes, and :class:`DriverDeadline` when it does not answer."""
+    said = ask(library)
+    return None if said is None or said.software else said
+
+
+def ask(library: str, environment: Mapping[str, str] | None = None) -> RealMachine | None:
+    """What a driver says, whoever made it, in an environment (this process's own without one); None if it cannot be
+    opened. Raises as :func:`find`."""
     command = [sys.executable, "-m", "tessera.real_gpus", library]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False, env=environment)
     except subprocess.TimeoutExpired:
         raise DriverDeadline(f"{library} did not say within {SECONDS:g} seconds which GPUs there are") from None
     if done.returncode == _NO_LIBRARY:
@@ -73,13 +83,12 @@ def find(library: str = LIBRARY) -> RealMachine | None:
         end = (done.stderr.strip().splitlines() or ["nothing on standard error"])[-1]
         raise DriverTrouble(f"{library} ends a program that asks for its GPUs (exit status {done.returncode}: {end})")
     said = json.loads(done.stdout)
-    if said["software"]:
-        return None
     if said["failed"]:
         raise DriverTrouble(f"{library} is here and has no GPU that works: {said['failed']}")
     gpus = [RealGpu(g["name"], (g["major"], g["minor"]), g["memory"], g["sms"], frozenset(g["peers"]))
             for g in said["gpus"]]
-    return RealMachine((said["version"] // 1000, said["version"] % 1000 // 10), tuple(gpus), said["library"])
+    version = said["version"] // 1000, said["version"] % 1000 // 10
+    return RealMachine(version, tuple(gpus), said["library"], said["software"])
 
 
 class _Failed(Exception):

@@ -19,6 +19,13 @@ def reason_rows() -> Rows:
     return [[f"`{reason.value}`", reason.kind.value, reason.meaning] for reason in Reason]
 
 
+def topic_rows() -> Rows:
+    """The table of ``docs/doctor.md``."""
+    from tessera.cli.doctor.findings import Topic
+
+    return [[f"`{topic.value}`", "yes" if topic.problem else "", topic.meaning] for topic in Topic]
+
+
 def environment_rows() -> Rows:
     """The table of ``docs/environment.md``."""
     return [[f"`{variable.name}`", variable.default, variable.meaning] for variable in VARIABLES]
@@ -67,6 +74,7 @@ TABLES = (
     ("driver-coverage.md", "refused function", lambda: driver_rows(REFUSED)),
     ("fleets.md", "card", card_rows),
     ("reasons.md", "reason", reason_rows), ("environment.md", "variable", environment_rows),
+    ("doctor.md", "topic", topic_rows),
     ("engine-coverage.md", "instruction", compiled_rows), ("engine-coverage.md", "refused instruction", refused_rows),
 )
 """Page, the heading of the table's first column, and what makes its rows."""

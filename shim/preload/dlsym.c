@@ -52,6 +52,14 @@ static void *newer(void *handle, const char *symbol) {
   return found;
 }
 
+/* A function of the list in a library that is neither the driver nor this one. */
+static void *elsewhere(const char *symbol, void *found) {
+  Dl_info info;
+  SAY_ONCE("%s was looked up in %s, which is not the driver %s: calls there are not seen", symbol,
+           dladdr(found, &info) && info.dli_fname ? info.dli_fname : "another library", driver_path());
+  return found;
+}
+
 /* A symbol that begins with "cu", of a library that is named. */
 HIDDEN __attribute__((used)) void *dlsym_of_driver(void *handle, const char *symbol) {
   void *found = real_dlsym(handle, symbol);
@@ -61,7 +69,7 @@ HIDDEN __attribute__((used)) void *dlsym_of_driver(void *handle, const char *sym
   void *function = driver_function(number);
   if (found == door_addresses[number] && !function) /* this library was asked; the driver lacks the function */
     return real_dlsym(driver_handle(), symbol);
-  if (found != door_addresses[number] && found != function) return found;
+  if (found != door_addresses[number] && found != function) return elsewhere(symbol, found);
   door_given(WIRE_BY_DLSYM, number, symbol);
   return door_addresses[number];
 }

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -22,13 +22,14 @@ LINGER_SECONDS = 5.0
 
 @dataclass(frozen=True)
 class Wanted:
-    """A program with its arguments, and what it is to run on."""
+    """A program with its arguments, and what it is to run on; ``variables`` come into its environment."""
 
     command: tuple[str, ...]
     fleet: str | None = None
     driver: Path | None = None
     transport: str = "ipc"
     options: int = 0
+    variables: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -43,9 +44,11 @@ class Done:
 
 
 def run_program(wanted: Wanted, out: TextIO, sinks: Sequence[Sink] = (),
-                finished: Callable[[Done], None] = lambda _: None) -> int:
+                finished: Callable[[Done], None] = lambda _: None,
+                started: Callable[[int], None] = lambda _: None) -> int:
     """Run a program and give its records to ``sinks``; its exit code. Lines about what is not as usual go to ``out``;
-    ``finished`` is called when all is read. Raises :class:`TesseraError` only before the program is started."""
+    ``started`` is told the program's process, and ``finished`` is called when all is read. Raises :class:`TesseraError`
+    only before the program is started."""
     from orchestrator.child import CannotStart, Signals, run
     from orchestrator.service import TRANSPORTS, Service
 
@@ -59,13 +62,14 @@ def run_program(wanted: Wanted, out: TextIO, sinks: Sequence[Sink] = (),
     try:
         with Signals() as signals:
             if disabled():
-                done = Done(wanted, run(wanted.command, target.environment, signals))
+                done = Done(wanted, run(wanted.command, {**target.environment, **wanted.variables}, signals, started))
                 failure = None
             else:
                 with Service(sinks, wanted.transport, wanted.options) as service:
                     added = {DRIVER.name: target.driver, SOCKET.name: str(service.socket),
                              PRELOAD: preloaded(target.environment.get(PRELOAD, ""))}
-                    code = run(wanted.command, {**target.environment, **added}, signals)
+                    told = {**target.environment, **wanted.variables, **added}
+                    code = run(wanted.command, told, signals, started)
                     living = service.drain(LINGER_SECONDS, signals.pause)
                 sessions, failure = service.reader.sessions(), service.reader.failure
                 done = Done(wanted, code, sessions, [client.process for client in living],
@@ -84,7 +88,7 @@ def run_program(wanted: Wanted, out: TextIO, sinks: Sequence[Sink] = (),
 
 
 def disabled() -> bool:
-    return os.environ.get(DISABLE.name) == "1"
+    return os.environ.get(DISABLE.name, "") not in ("", "0")
 
 
 def preloaded(before: str) -> str:

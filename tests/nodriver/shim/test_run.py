@@ -8,6 +8,7 @@ import pty
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -91,18 +92,18 @@ def test_what_cannot_be_is_said_before_the_program_starts(words: list[str], code
 
 
 def test_signals_reach_the_program() -> None:
-    script = "trap 'echo term; exit 5' TERM; trap 'echo usr1' USR1; echo ready; while :; do read x; done"
-    done = subprocess.Popen(command("--", "bash", "-c", script), env=environment(), text=True, stdin=subprocess.PIPE,
-                            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    assert done.stdout and done.stdin
-    for number, said in ((None, "ready"), (signal.SIGUSR1, "usr1"), (signal.SIGTERM, "term")):
-        if number is not None:
-            done.send_signal(number)
-            done.stdin.write("\n")
-            done.stdin.flush()
-        assert done.stdout.readline() == f"{said}\n"
-    assert done.wait(SECONDS) == 5
-    done.communicate()
+    script = "trap 'echo term; exit 5' TERM; trap 'echo usr1' USR1; echo ready; while :; do sleep 0.05; done"
+    with subprocess.Popen(command("--", "bash", "-c", script), env=environment(), text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        deadline = threading.Timer(SECONDS, process.kill)
+        deadline.start()
+        assert process.stdout
+        for number, said in ((None, "ready"), (signal.SIGUSR1, "usr1"), (signal.SIGTERM, "term")):
+            if number is not None:
+                process.send_signal(number)
+            assert process.stdout.readline() == f"{said}\n"
+        assert process.wait(SECONDS) == 5
+        deadline.cancel()
 
 
 def test_a_terminals_interrupt_comes_once() -> None:

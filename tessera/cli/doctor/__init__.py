@@ -1,0 +1,1 @@
+"""What ``tessera doctor`` finds out, before anybody words it."""
