@@ -20,8 +20,8 @@ class Sink(Protocol):
 
     def batch(self, client: Client, batch: Any, data: memoryview) -> None:
         """Whole records without fault (for :func:`shim.wire.records`) in the order in which the program wrote them, all
-        behind those of the batch before, or none; ``batch`` has the fields of ``struct wire_batch``, among them the time
-        by two clocks."""
+        behind those of the batch before, or none; ``batch`` has the fields of ``struct wire_batch``, also the
+        time by two clocks."""
 
     def end(self, client: Client, trouble: str | None) -> None:
         """Nothing more comes: the program has ended and this was all, or why it is not."""

@@ -45,6 +45,7 @@ class Objects:
         self._children: dict[int, dict[Key, None]] = defaultdict(dict)
         self._ended: OrderedDict[int, list[Living]] = OrderedDict()
         self._unconfirmed: set[Key] = set()
+        self._revived: set[Key] = set()
         self.memory: Intervals[int] = Intervals()
         self.sequence = self.ticks = self.thread = 0
 
@@ -55,6 +56,9 @@ class Objects:
         key = (table, handle)
         known = self._living.get(key)
         self._unconfirmed.discard(key)
+        if known and key in self._revived:  # what a call that failed did not end is announced once more
+            self._revived.discard(key)
+            return known.number, False
         if known and again and known.said == values:
             return known.number, False
         if known:
@@ -114,6 +118,7 @@ class Objects:
         for known in self._ended.pop(sequence, ()):
             if known.key not in self._living:
                 self._add(known)
+                self._revived.add(known.key)
                 self._rows.change(f'UPDATE "{known.key[0]}" SET died = NULL, died_ticks = NULL WHERE id = ?',
                                   known.number)
 
@@ -149,6 +154,7 @@ class Objects:
     def _die(self, known: Living) -> list[Living]:
         """Take it and what belongs to it out; all of them."""
         gone = [known]
+        self._revived.discard(known.key)
         del self._living[known.key]
         for start, _ in known.ranges:
             found = self.memory.find(start)

@@ -37,7 +37,8 @@ class Recorder:
         self._launches: dict[int, bytes] = {}
         self._takers: dict[Kind, Callable[[Record], None]] = {
             Kind.DRIVER: self._driver, Kind.EPOCH: self._epoch, Kind.DATA: self._data, Kind.OUTCOME: self._outcome,
-            Kind.CALL: self._work, Kind.DOOR: self._door, Kind.DEVICE: self._device, Kind.CONTEXT: self._context, Kind.MODULE: self._module,
+            Kind.CALL: self._work, Kind.DOOR: self._door, Kind.DEVICE: self._device,
+            Kind.CONTEXT: self._context, Kind.MODULE: self._module,
             Kind.FUNCTION: self._function, Kind.STREAM: self._stream, Kind.EVENT: self._event,
             Kind.MEMORY: self._memory, Kind.RESERVATION: self._reservation, Kind.PHYSICAL: self._physical,
             Kind.ARRAY: self._array, Kind.GRAPH_EXEC: self._graph, Kind.GRAPH_NODE: self._graph_node,
@@ -109,9 +110,10 @@ class Recorder:
     def _module(self, record: Record) -> None:
         body = record.body
         context = self._objects.named("context", body.context)
+        library = self._objects.named("module", body.of)
         self._announce("module", body.handle, context, body.library, body.image, body.bytes,
-                       body.content if any(body.content) else None, text(tails.name(record)), parents=(context,),
-                       again=self._restated(record))
+                       body.content if any(body.content) else None, text(tails.name(record)), library,
+                       parents=(context, library), again=self._restated(record))
 
     def _function(self, record: Record) -> None:
         body = record.body
@@ -164,8 +166,10 @@ class Recorder:
     def _array(self, record: Record) -> None:
         body = record.body
         context = self._objects.named("context", body.context)
+        mipmap = self._objects.named("array", body.of)
         self._announce("array", body.handle, context, body.width, body.height, body.depth, body.format, body.channels,
-                       body.flags, body.element_bytes, parents=(context,), again=self._restated(record))
+                       body.flags, body.element_bytes, mipmap, body.levels, body.level, parents=(context, mipmap),
+                       again=self._restated(record))
 
     def _link_input(self, record: Record) -> None:
         body = record.body
@@ -227,8 +231,10 @@ class Recorder:
 
     def _end(self, record: Record) -> None:
         body, objects = record.body, self._objects
+        if record.flags & lib.WIRE_CAPTURED:
+            return  # a node of a graph
         table = ENDS.get(body.kind)
-        stream = objects.named("stream", body.stream) if body.stream > 2 else None
+        stream = objects.stream(body.stream, None) if body.stream else None
         if table == "memory" and body.bytes:
             thing = objects.end_range(body.handle, body.bytes)
         else:

@@ -46,7 +46,7 @@ TABLES: dict[str, str] = {
         handle INTEGER NOT NULL, device INTEGER, is_primary INTEGER""",
     "module": f"""{THING},
         handle INTEGER NOT NULL, context INTEGER, library INTEGER, image INTEGER, bytes INTEGER, content BLOB,
-        path TEXT""",
+        path TEXT, library_of INTEGER""",
     "kernel": f"""{THING},
         handle INTEGER NOT NULL, module INTEGER, is_kernel INTEGER, name TEXT, known INTEGER, parameter_bytes INTEGER,
         parameters TEXT""",
@@ -66,7 +66,8 @@ TABLES: dict[str, str] = {
         shareable INTEGER, imported INTEGER""",
     "array": f"""{THING},
         handle INTEGER NOT NULL, context INTEGER, width INTEGER, height INTEGER, depth INTEGER, format INTEGER,
-        channels INTEGER, flags INTEGER, element_bytes INTEGER""",
+        channels INTEGER, flags INTEGER, element_bytes INTEGER,
+        mipmap INTEGER, levels INTEGER, level INTEGER""",
     "link": f"""{THING},
         handle INTEGER NOT NULL, bytes INTEGER, content BLOB""",
     "link_input": """link INTEGER NOT NULL, position INTEGER NOT NULL, sequence INTEGER NOT NULL,
@@ -121,7 +122,8 @@ TABLES: dict[str, str] = {
     "word": """topic TEXT NOT NULL, number INTEGER NOT NULL, name TEXT NOT NULL, PRIMARY KEY (topic, number)""",
 }
 
-WITHOUT_ROWID = frozenset({"gap", "door", "link_input", "access", "export", "ending", "memory_operation", "outcome", "word"})
+WITHOUT_ROWID = frozenset({
+    "gap", "door", "link_input", "access", "export", "ending", "memory_operation", "outcome", "word"})
 INDEXES = {
     "operation_sequence": "operation (client, sequence)",
     "outcome_subject": "outcome (client, subject)",

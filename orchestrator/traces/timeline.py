@@ -10,7 +10,7 @@ from typing import NamedTuple
 from orchestrator.traces.reader import Trace
 
 THINGS = ("context", "module", "kernel", "stream", "event", "reservation", "physical", "memory", "array", "graph")
-DONE = ("gap", "access", "ending", "operation", "outcome")
+DONE = ("gap", "access", "export", "ending", "operation", "outcome")
 
 
 class Happening(NamedTuple):

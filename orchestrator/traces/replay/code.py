@@ -30,6 +30,11 @@ class Code:
         """A row of the table ``module``."""
         if row["context"] is not None or not row["library"]:
             self._machine.use(row["context"])
+        if row["library_of"] is not None:
+            library = self._modules.get(row["library_of"])
+            if library is not None:
+                self._modules[row["id"]] = call(cuda.cuLibraryGetModule(library), "cuLibraryGetModule")
+            return
         try:
             image = self._image(row["content"])
         except ContentError as error:
@@ -51,7 +56,7 @@ class Code:
 
     def unload(self, number: int) -> None:
         made, row = self._modules.pop(number, None), self._row("module", number)
-        if made is None or row is None:
+        if made is None or row is None or row["library_of"] is not None:
             return
         if row["library"]:
             call(cuda.cuLibraryUnload(made), "cuLibraryUnload")

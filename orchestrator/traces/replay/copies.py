@@ -48,6 +48,7 @@ class Came(NamedTuple):
     """Bytes that come to the host when ``event`` does."""
 
     event: Any
+    context: int | None
     side: Side
     width: int
     rows: int
@@ -62,7 +63,7 @@ class Copies:
     def __init__(self, trace: Trace, client: int, machine: Machine, space: Space, report: Report, verify: bool) -> None:
         self._trace, self._client, self._machine, self._space = trace, client, machine, space
         self._report, self._verify = report, verify
-        self._scratch = Scratch()
+        self._scratch = Scratch(machine)
         self._coming: dict[int, Came] = {}
         self.arrays: dict[int, Any] = {}
 
@@ -83,7 +84,8 @@ class Copies:
         came = target.kind == HOST
         if came and sequence is not None:
             event = self._machine.mark(stream)
-            self._coming[sequence] = Came(event, target, row["width"], row["height"], row["depth"], number, kernel)
+            self._coming[sequence] = Came(event, self._machine.current, target, row["width"],
+                                           row["height"], row["depth"], number, kernel)
         elif came and target.scratch:
             self._scratch.give_after(self._machine.mark(stream), target.address)
         if row["flags"] & lib.WIRE_SYNCHRONOUS:
@@ -94,8 +96,7 @@ class Copies:
         came = self._coming.pop(row["subject"], None)
         if came is None:
             return
-        call(cuda.cuEventSynchronize(came.event), "cuEventSynchronize")
-        call(cuda.cuEventDestroy(came.event), "cuEventDestroy")
+        _over(came)
         if self._verify and row["content"] is not None:
             self._compare(came, row)
         if came.side.scratch:
@@ -104,6 +105,15 @@ class Copies:
     def end(self) -> None:
         """Nothing more comes: what the program never waited for was not compared."""
         self._report.unchecked += len(self._coming) if self._verify else 0
+        self._scratch.end()
+
+    def settle(self, context: int) -> None:
+        """Wait for the copies of a context, which is about to end."""
+        self._scratch.settle()
+        for sequence, came in self._coming.items():
+            if came.context == context:
+                _over(came)
+                self._coming[sequence] = came._replace(event=None)
 
     def _compare(self, came: Came, row: sqlite3.Row) -> None:
         side, rows = came.side, []
@@ -192,3 +202,10 @@ class Copies:
             fields |= {"Pitch": side.pitch or side.x + width, "Height": side.height or side.y + rows}
         for field, value in fields.items():
             setattr(parameters, name + field, value)
+
+
+def _over(came: Came) -> None:
+    """Wait until the bytes are there."""
+    if came.event is not None:
+        call(cuda.cuEventSynchronize(came.event), "cuEventSynchronize")
+        call(cuda.cuEventDestroy(came.event), "cuEventDestroy")

@@ -10,7 +10,7 @@ from orchestrator.traces.errors import ReplayDriverError
 try:
     from cuda.bindings import driver as cuda
 except ImportError as error:
-    raise ReplayDriverError(f"replay needs the package cuda-bindings: install the extra 'orchestrator' ({error})") from error
+    raise ReplayDriverError(f"replay needs cuda-bindings: install the extra 'orchestrator' ({error})") from error
 
 __all__ = ["CallFailed", "call", "cuda", "load"]
 

@@ -36,6 +36,8 @@ class Machine:
         self._current: int | None = None
         self._own: dict[int, Any] = {}
         self._peers: set[tuple[int, int]] = set()
+        self._event_contexts: dict[int, int] = {}
+        self._lasting: Any = None
 
     def ordinal(self, recorded: int | None) -> int:
         """The GPU that stands for a recorded one."""
@@ -45,6 +47,11 @@ class Machine:
             raise ReplayError(f"the trace uses GPU {recorded}, the driver has GPUs 0 to {self._count - 1}: "
                               "name one for all with --device")
         return max(recorded or 0, 0)
+
+    @property
+    def current(self) -> int | None:
+        """The context of the trace that is current."""
+        return self._current
 
     @property
     def ordinals(self) -> list[int]:
@@ -65,6 +72,11 @@ class Machine:
     def device_of(self, context: int | None) -> int:
         """The GPU of a context."""
         return self._devices[self.use(context)]
+
+    def on(self, device: int | None) -> int:
+        """Make a context on a recorded GPU current, any if there is none yet; its number."""
+        wanted = self.ordinal(device)
+        return self.use(next((number for number, there in self._devices.items() if there == wanted), None))
 
     def handle(self, context: int) -> Any:
         """The context itself."""
@@ -99,9 +111,18 @@ class Machine:
         call(cuda.cuCtxSetCurrent(made), "cuCtxSetCurrent")
         call(cuda.cuCtxSynchronize(), "cuCtxSynchronize")
         call(cuda.cuCtxDestroy(made), "cuCtxDestroy")
-        for stream in [s for s, context in self._stream_contexts.items() if context == number]:
-            self._streams.pop(stream, None)
+        for things, contexts in ((self._streams, self._stream_contexts), (self._events, self._event_contexts)):
+            for thing in [thing for thing, context in contexts.items() if context == number]:
+                things.pop(thing, None)
         self._devices.pop(number, None)
+        self._current = None
+
+    def use_lasting(self) -> None:
+        """Make a context current that no program ends: the first GPU's primary one."""
+        ordinal = min(self.ordinals, default=0)
+        if self._lasting is None:
+            self._lasting = call(cuda.cuDevicePrimaryCtxRetain(ordinal), "cuDevicePrimaryCtxRetain"), ordinal
+        call(cuda.cuCtxSetCurrent(self._lasting[0]), "cuCtxSetCurrent")
         self._current = None
 
     def own(self, context: int | None) -> Any:
@@ -149,7 +170,7 @@ class Machine:
             flags = (row["flags"] or 0) & ~INTERPROCESS if row else 0
             if row and row["imported"]:
                 self._report.doubts["an event of another process"] += 1
-            self.use(row["context"] if row else None)
+            self._event_contexts[number] = self.use(row["context"] if row else None)
             self._events[number] = call(cuda.cuEventCreate(flags), "cuEventCreate")
         return self._events[number]
 
@@ -178,3 +199,6 @@ class Machine:
                 self.end_context(number)
             except CallFailed as failed:
                 self._report.notes[f"at the end: {failed}"] += 1
+        if self._lasting is not None:
+            call(cuda.cuDevicePrimaryCtxRelease(self._lasting[1]), "cuDevicePrimaryCtxRelease")
+            self._lasting = None

@@ -12,6 +12,7 @@ from orchestrator.traces.replay.machine import Machine
 from orchestrator.traces.replay.report import Report
 from orchestrator.traces.replay.space import Place, Space
 from orchestrator.traces.rows import unsigned
+from shim.layout import lib
 
 ON_A_GPU = 1
 """CU_MEM_LOCATION_TYPE_DEVICE."""
@@ -47,8 +48,14 @@ class Mappings:
             return
         device = self._machine.ordinal(row["location"])
         step = granularity(device)
-        size = -(-row["bytes"] // step) * step
+        size = -(-(row["bytes"] or self._used(row["id"])) // step) * step
         self._physical[row["id"]] = call(cuda.cuMemCreate(size, properties(device), 0), "cuMemCreate")
+
+    def _used(self, number: int) -> int:
+        """How many bytes of physical memory are mapped anywhere: of what another process made nobody says its size."""
+        used = "SELECT max(start + bytes) AS bytes FROM memory WHERE kind = ? AND owner = ?"
+        found = self._trace.row(used, lib.WIRE_MAPPED, number)
+        return int(found["bytes"] or 1) if found else 1
 
     def end_physical(self, number: int) -> None:
         made = self._physical.pop(number, None)

@@ -18,6 +18,7 @@ from orchestrator.traces.replay.machine import Machine
 from orchestrator.traces.replay.memory import Memory
 from orchestrator.traces.replay.report import Report
 from orchestrator.traces.replay.small import memory_operations, memset
+from orchestrator.traces.replay.waits import Waits
 from orchestrator.traces.timeline import timeline
 from shim.layout import lib
 from shim.wire import Kind, NodeKind
@@ -41,7 +42,8 @@ class Player:
         self._trace, self._client, self._report, self._progress = trace, client, report, progress
         self._machine = Machine(trace, report, options.device)
         self._code = Code(trace, self._machine, report)
-        self._memory = Memory(trace, client, self._machine, self._code, report, options.fixed)
+        self._waits = Waits(report)
+        self._memory = Memory(trace, client, self._machine, self._code, report, self._waits, options.fixed)
         space = self._memory.space
         self._launches = Launches(self._code, space, report)
         self._copies = Copies(trace, client, self._machine, space, report, options.verify)
@@ -53,11 +55,12 @@ class Player:
             "context": lambda row: self._void(self._machine.use(row["id"])), "module": self._code.load,
             "memory": self._memory.allocate, "reservation": self._memory.mappings.reserve,
             "physical": self._memory.mappings.create, "array": self._array, "graph": self._graphs.make,
-            "node": self._graphs.change, "gap": self._gap, "access": self._memory.mappings.access,
+            "node": self._graphs.change, "gap": self._gap, "export": self._export,
+            "access": self._memory.mappings.access,
             "ending": self._ending, "operation": self._operation, "outcome": self._copies.outcome,
         }  # fmt: skip
         self._enders: dict[str, Callable[[int], None]] = {
-            "context": self._machine.end_context, "module": self._code.unload, "stream": self._machine.end_stream,
+            "context": self._end_context, "module": self._code.unload, "stream": self._machine.end_stream,
             "event": self._machine.end_event, "physical": self._memory.mappings.end_physical, "array": self._end_array,
         }  # fmt: skip
 
@@ -68,6 +71,7 @@ class Player:
                 self._report.notes["calls that failed when they were recorded are left out"] += 1
                 continue
             self._progress(sequence, table)
+            self._waits.moved()
             taker = self._takers.get(table)
             if taker is None:
                 continue
@@ -77,6 +81,7 @@ class Player:
                 raise ReplayError(f"client {self._client}, record {sequence} ({table}): {failed}") from failed
         self._progress(-1, "the end")
         self._machine.wait_for_all()
+        self._waits.end()
         self._copies.end()
         self._memory.end()
         self._machine.end()
@@ -88,17 +93,35 @@ class Player:
     def _gap(self, row: sqlite3.Row) -> None:
         self._report.doubts["records that were lost"] += row["lost"]
 
+    def _end_context(self, number: int) -> None:
+        self._copies.settle(number)
+        self._memory.settle(number)
+        self._machine.end_context(number)
+
+    def _export(self, row: sqlite3.Row) -> None:
+        self._report.doubts["memory or events that other processes may use"] += 1
+
     def _array(self, row: sqlite3.Row) -> None:
         self._machine.use(row["context"])
+        arrays = self._copies.arrays
+        if row["mipmap"] is not None:
+            level = cuda.cuMipmappedArrayGetLevel(arrays[row["mipmap"]], row["level"])
+            arrays[row["id"]] = call(level, "cuMipmappedArrayGetLevel")
+            return
         made = cuda.CUDA_ARRAY3D_DESCRIPTOR()
         made.Width, made.Height, made.Depth = row["width"], row["height"], row["depth"]
         made.Format, made.NumChannels = cuda.CUarray_format(row["format"]), row["channels"]
         made.Flags = row["flags"]
-        self._copies.arrays[row["id"]] = call(cuda.cuArray3DCreate(made), "cuArray3DCreate")
+        if row["levels"]:
+            arrays[row["id"]] = call(cuda.cuMipmappedArrayCreate(made, row["levels"]), "cuMipmappedArrayCreate")
+        else:
+            arrays[row["id"]] = call(cuda.cuArray3DCreate(made), "cuArray3DCreate")
 
     def _end_array(self, number: int) -> None:
         made = self._copies.arrays.pop(number, None)
-        if made is not None:
+        if isinstance(made, cuda.CUmipmappedArray):
+            call(cuda.cuMipmappedArrayDestroy(made), "cuMipmappedArrayDestroy")
+        elif made is not None:
             call(cuda.cuArrayDestroy(made), "cuArrayDestroy")
 
     def _ending(self, row: sqlite3.Row) -> None:
@@ -159,7 +182,7 @@ class Player:
             call(cuda.cuStreamWaitEvent(stream, event, 0), "cuStreamWaitEvent")
         elif kind is Kind.MEMORY_OPERATIONS:
             rows = self._trace.rows("SELECT * FROM memory_operation WHERE id = ? ORDER BY position", number)
-            memory_operations(rows, self._memory.space, self._report, stream)
+            memory_operations(rows, self._memory.space, self._waits, self._report, stream)
         elif kind is Kind.HOST_FUNCTION:
             self._report.skip("functions of the program on the host")
         else:

@@ -10,7 +10,8 @@ from orchestrator.traces.intervals import Intervals
 @dataclass(frozen=True)
 class Place:
     """Memory of the trace: where it was, how large it is in bytes, where it is now. ``host``: the host's programs may
-    change it without a record; ``fixed``: it is a part of an extent at its recorded address."""
+    change it without a record; ``fixed``: it is a part of an extent at its recorded address; ``alias``: the host's
+    place of memory that a GPU has at another address."""
 
     address: int
     bytes: int
@@ -18,7 +19,7 @@ class Place:
     kind: int
     host: bool = False
     fixed: bool = False
-    stream: int | None = None
+    alias: Place | None = None
 
 
 class Space:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +15,7 @@ from orchestrator.traces.schema import TABLES
 from orchestrator.traces.views import VIEWS
 from shim import tails
 from shim.wire import Kind, NodeKind, lib
+from tests.material import ROOT
 from tests.nodriver.shim.recorded import (
     CONTEXT,
     LEGACY,
@@ -233,6 +235,12 @@ def test_sizes_that_no_program_has_do_no_harm(written: Write) -> None:
     program.to_device((1 << 64) - 8, b"1")
     with written(program) as trace:
         assert rows(trace, "SELECT bytes FROM memory") == [(-1,)]
+
+
+def test_the_page_names_every_view() -> None:
+    text = (ROOT / "docs" / "trace.md").read_text(encoding="utf-8")
+    rows = [line.split("|")[1] for line in text.splitlines() if line.startswith("| `")]
+    assert sorted(re.findall(r"`(\w+)`", "".join(rows))) == sorted(VIEWS)
 
 
 def test_a_user_can_only_read(written: Write) -> None:
