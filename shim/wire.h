@@ -122,7 +122,8 @@ enum wire_kind {
 };
 
 enum wire_flag {
-  WIRE_CAPTURED = 1, /* the stream is being captured: this is a node of a graph, nothing was done */
+  WIRE_CAPTURED = 1, /* the stream is being captured: this is a node of a graph, nothing was done. The wait by which a
+                        stream joins a capture does not have it: one for an event whose last record has it */
   WIRE_RESTATED = 2  /* said before, and again because records were lost */
 };
 

@@ -25,22 +25,25 @@ static CUresult ask_kernel(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS_v3 *to) {
 
 _Static_assert(offsetof(CUDA_KERNEL_NODE_PARAMS_v2, kern) == sizeof(CUDA_KERNEL_NODE_PARAMS_v1), "it begins with it");
 
+static CUlaunchAttributeValue ask_attribute(CUgraphNode node, CUlaunchAttributeID id) {
+  static const CUlaunchAttributeValue nothing;
+  CUlaunchAttributeValue value = nothing;
+  if (!real.cuGraphKernelNodeGetAttribute || real.cuGraphKernelNodeGetAttribute(node, id, &value) != CUDA_SUCCESS)
+    return nothing;
+  return value;
+}
+
 /* Those that change what a launch does. */
 static void ask_attributes(CUgraphNode node, struct node_attributes *to) {
-  static const CUlaunchAttributeID asked[] = {CU_LAUNCH_ATTRIBUTE_COOPERATIVE, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
-                                              CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE};
-  static const CUlaunchAttributeValue nothing;
-  if (!real.cuGraphKernelNodeGetAttribute) return;
-  for (unsigned i = 0; i < sizeof asked / sizeof *asked; i++) {
-    CUlaunchAttribute *next = &to->list[to->count];
-    next->id = asked[i];
-    next->value = nothing;
-    if (real.cuGraphKernelNodeGetAttribute(node, asked[i], &next->value) != CUDA_SUCCESS) continue;
-    if (asked[i] == CU_LAUNCH_ATTRIBUTE_COOPERATIVE)
-      to->flags |= next->value.cooperative ? WIRE_COOPERATIVE : 0;
-    else if (memcmp(&next->value, &nothing, sizeof nothing) != 0)
-      to->count++;
-  }
+  if (ask_attribute(node, CU_LAUNCH_ATTRIBUTE_COOPERATIVE).cooperative) to->flags = WIRE_COOPERATIVE;
+  to->on_device = ask_attribute(node, CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE)
+                      .deviceUpdatableKernelNode.deviceUpdatable != 0;
+  CUlaunchAttributeID id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+  CUlaunchAttributeValue clusters = ask_attribute(node, id);
+  if (!clusters.clusterDim.x) return;
+  to->list[to->count++] = (CUlaunchAttribute){.id = id, .value = clusters};
+  id = CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE;
+  to->list[to->count++] = (CUlaunchAttribute){.id = id, .value = ask_attribute(node, id)};
 }
 
 static CUresult ask_set(CUgraphNode node, CUDA_MEMSET_NODE_PARAMS_v2 *to) {

@@ -6,6 +6,7 @@
 #include "contexts.h"
 #include "hooks.h"
 #include "session.h"
+#include "things.h"
 #include "work.h"
 
 void exec_record(unsigned number, const struct exec_fields *fields, const struct graph_read *read) {
@@ -102,18 +103,9 @@ CUresult hook_cuGraphLaunch_ptsz(CUgraphExec exec, CUstream stream) { LAUNCH(cuG
 
 CUresult hook_cuGraphExecDestroy(CUgraphExec exec) {
   if (!recording()) return real.cuGraphExecDestroy(exec);
-  struct wire_graph_exec *before = ledger_graph((uint64_t)(uintptr_t)exec);
-  struct exec_fields fields = {0};
-  if (before) {
-    put_fields(&fields, before);
-    store_give(before, before->head.size);
-    record_ended(WIRE_GRAPH_EXEC, fields.exec, NUMBER_cuGraphExecDestroy);
-  }
-  inside++;
-  CUresult result = real.cuGraphExecDestroy(exec);
-  inside--;
-  if (result != CUDA_SUCCESS && before) exec_record(NUMBER_cuGraphExecDestroy, &fields, NULL); /* it is still there */
-  return result;
+  struct wire_end what = {.kind = WIRE_GRAPH_EXEC, .handle = (uint64_t)(uintptr_t)exec};
+  struct ending ending = ending_begin(NUMBER_cuGraphExecDestroy, what);
+  return ending_done(&ending, real.cuGraphExecDestroy(exec));
 }
 
 /* Changed by another graph. */

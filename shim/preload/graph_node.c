@@ -8,7 +8,7 @@
 #include "ring.h"
 
 void node_attributes(const struct wire_node *node, struct node_attributes *attributes) {
-  *attributes = (struct node_attributes){0};
+  *attributes = (struct node_attributes){.on_device = node->kind == WIRE_NODE_OTHER};
   if (node->kind != WIRE_NODE_LAUNCH) return;
   const struct wire_launch_body *body = (const void *)(node + 1);
   const char *from = (const char *)(body + 1) + padded(body->parameter_bytes);
@@ -99,7 +99,10 @@ static void put_operations(struct growing *to, const struct wire_node *named,
 void node_put(struct growing *to, const struct wire_node *named, const CUgraphNodeParams *params,
               const struct node_attributes *attributes) {
   switch (params->type) {
-    case CU_GRAPH_NODE_TYPE_KERNEL: put_kernel(to, named, &params->kernel, attributes); break;
+    case CU_GRAPH_NODE_TYPE_KERNEL:
+      if (attributes->on_device) put(to, named, WIRE_NODE_OTHER, NULL, 0);
+      else put_kernel(to, named, &params->kernel, attributes);
+      break;
     case CU_GRAPH_NODE_TYPE_MEMCPY: put_copy(to, named, &params->memcpy); break;
     case CU_GRAPH_NODE_TYPE_MEMSET: put_set(to, named, &params->memset); break;
     case CU_GRAPH_NODE_TYPE_HOST: put_host(to, named, &params->host); break;

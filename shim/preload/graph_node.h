@@ -10,6 +10,7 @@ enum { NODE_ATTRIBUTES = 8 };
 
 /* What a launch in a node has besides its parameters. */
 struct node_attributes {
+  bool on_device; /* kernels may change it: nobody knows what it does */
   unsigned flags; /* enum wire_launch_flag: WIRE_COOPERATIVE */
   unsigned count;
   CUlaunchAttribute list[NODE_ATTRIBUTES];

@@ -128,12 +128,14 @@ static void forget_changes(struct ledger *ledger, const struct wire_graph_exec *
   }
 }
 
-/* With what is said of it beside. */
+/* With what is said of it beside, which comes after it if it is to be announced anew. */
 static void forget_whole(struct ledger *ledger, struct announced *entry, uint64_t by) {
   union any any = {.head = &entry->record};
   struct announced *export = find(ledger, entry->key, export_key(any.head->kind));
-  if (any.head->kind == WIRE_GRAPH_EXEC) forget_changes(ledger, any.graph_exec, by);
-  forget(ledger, entry, by);
+  bool graph = any.head->kind == WIRE_GRAPH_EXEC;
+  if (by) forget(ledger, entry, by); /* it stays where it is */
+  if (graph) forget_changes(ledger, any.graph_exec, by);
+  if (!by) forget(ledger, entry, by);
   if (export) forget(ledger, export, by);
 }
 

@@ -1,8 +1,9 @@
-"""Records expanded into the pieces of work that they announce, graphs node by node; and the same of the driver's log."""
+"""Records expanded into the pieces of work that they announce, graphs node by node; the same of the driver's log."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from graphlib import TopologicalSorter
 from typing import Any, TypeAlias
 
 from shim import tails
@@ -17,32 +18,50 @@ _OPERATIONS = {1: ("wait", 32), 4: ("wait", 64), 2: ("write", 32), 5: ("write", 
 """enum CUstreamBatchMemOpType."""
 
 
+class Graph:
+    """An executable graph as it was recorded."""
+
+    def __init__(self, record: Record) -> None:
+        self.nodes = {node.node: node for node in tails.nodes(record)}
+        self.before: dict[int, set[int]] = {node: set() for node in self.nodes}
+        for edge in tails.edges(record):
+            self.before[edge.to].add(edge.from_)
+
+    def in_order(self, parent: int = 0) -> Iterator[tails.Node]:
+        """All nodes, each behind those that it comes after, those of a child graph in its place."""
+        members = {name: set(self.before[name]) for name, node in self.nodes.items() if node.parent == parent}
+        for name in TopologicalSorter(members).static_order():
+            yield self.nodes[name]
+            if self.nodes[name].kind is NodeKind.CHILD:
+                yield from self.in_order(name)
+
+
 def announced(found: Iterable[Record]) -> list[Work]:
-    """Each piece of work in the order of the records. Raises AssertionError for a graph that is launched and not whole."""
+    """Each piece of work in the order of the records. AssertionError: a graph is launched that is not whole."""
     found = list(found)
     failed = {record.body.of for record in found if record.kind is Kind.OUTCOME and record.body.result}
     names: dict[int, str] = {}
-    graphs: dict[int, dict[int, tails.Node] | None] = {}
+    graphs: dict[int, Graph | None] = {}
     work: list[Work] = []
     for record in found:
         body = record.body
         if record.kind is Kind.FUNCTION:
             names[body.handle] = tails.name(record)
         elif record.kind is Kind.GRAPH_EXEC:
-            graphs[body.exec] = {node.node: node for node in tails.nodes(record)} if body.whole else None
+            graphs[body.exec] = Graph(record) if body.whole else None
         elif record.kind is Kind.GRAPH_NODE:
             (node,) = tails.nodes(record)
             graph = graphs[body.exec]
-            assert graph is not None and node.node in graph and node.parent == graph[node.node].parent
-            graph[node.node] = node
+            assert graph is not None and node.node in graph.nodes and node.parent == graph.nodes[node.node].parent
+            graph.nodes[node.node] = node
         elif record.kind is Kind.END and body.kind == Kind.GRAPH_EXEC:
-            del graphs[body.handle]
+            graphs.pop(body.handle, None)
         elif record.flags & lib.WIRE_CAPTURED or record.sequence in failed:
             continue
         elif record.kind is Kind.GRAPH_LAUNCH:
             graph = graphs[body.exec]
             assert graph is not None, "a graph of which nobody knows what it does"
-            for node in graph.values():
+            for node in graph.in_order():
                 if node.enabled and node.kind in _NODE_KINDS:
                     work += _pieces(_NODE_KINDS[node.kind], node, names)
         elif record.kind in _NODE_KINDS.values():
@@ -53,7 +72,8 @@ def announced(found: Iterable[Record]) -> list[Work]:
 def _pieces(kind: Kind, what: Record | tails.Node, names: dict[int, str]) -> Iterator[Work]:
     body = what.body
     if kind is Kind.LAUNCH:
-        yield ("kernel", names[body.function], *body.grid, *body.block, body.shared, bool(body.flags & lib.WIRE_COOPERATIVE),
+        cooperative = bool(body.flags & lib.WIRE_COOPERATIVE)
+        yield ("kernel", names[body.function], *body.grid, *body.block, body.shared, cooperative,
                bytes(tails.launch_parameters(what)).hex())
     elif kind is Kind.COPY:
         yield "copy", body.width, body.height, body.depth, _start(body.from_), _start(body.to)
@@ -69,8 +89,8 @@ def _pieces(kind: Kind, what: Record | tails.Node, names: dict[int, str]) -> Ite
 
 
 def _start(side: Any) -> int:
-    start: int = side.address
-    return start + side.x + side.y * side.pitch + side.z * side.pitch * side.height
+    start: int = side.address + side.x + side.y * side.pitch + side.z * side.pitch * side.height
+    return start
 
 
 def done(log: Iterable[dict[str, Any]]) -> list[Work]:
@@ -81,7 +101,8 @@ def done(log: Iterable[dict[str, Any]]) -> list[Work]:
 def _line(line: dict[str, Any]) -> Work:
     kind = line["work"]
     if kind == "kernel":
-        return (kind, line["kernel"], *line["grid"], *line["block"], line["shared"], line["cooperative"], line["parameters"])
+        return (kind, line["kernel"], *line["grid"], *line["block"], line["shared"], line["cooperative"],
+                line["parameters"])
     if kind == "copy":
         ends = [int(line[side]["address"], 16) for side in ("source", "destination")]
         return (kind, line["row"], line["rows"], line["slices"], *ends)

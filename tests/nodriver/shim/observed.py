@@ -18,7 +18,7 @@ import softgpu
 from shim.layout import layout, lib
 from shim.ring import Ring
 from shim.wire import Record, records
-from softgpu.instrument import Instrument
+from softgpu.instrument import Delay, Fail, Instrument
 from tessera.driver_api import functions
 from tessera.environment import DRIVER, SOCKET
 from tools import shim
@@ -56,12 +56,12 @@ def symbol(record: Record) -> str:
 
 
 def observe(command: Sequence[str | Path], *, devices: str = FLEET, options: int = 0, instrument: bool = True,
-            calls: bool = False, base: Mapping[str, str] | None = None, seconds: float = SECONDS, **variables: str
-            ) -> Observed:
+            calls: bool = False, rules: Sequence[Fail | Delay] = (), base: Mapping[str, str] | None = None,
+            seconds: float = SECONDS, **variables: str) -> Observed:
     """Run a program, which may start others. ``options``: enum wire_option."""
     with tempfile.TemporaryDirectory(prefix="shim-") as name:
         folder = Path(name)  # short, as the path of a socket has to be
-        wanted = Instrument(log=folder / "log", calls=calls, work=True) if instrument else Instrument()
+        wanted = Instrument(log=folder / "log", calls=calls, work=True, rules=rules) if instrument else Instrument()
         with wanted.variables() as told, _Listener(folder / "socket", options) as listener:
             environment = softgpu.environment(devices, base=os.environ if base is None else base) | dict(told)
             environment |= {"LD_PRELOAD": str(shim.PRELOAD), SOCKET.name: str(folder / "socket"),

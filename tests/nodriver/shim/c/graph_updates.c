@@ -157,10 +157,9 @@ static void paired(void) {
   launch(made.exec);
 }
 
-int main(void) {
+static void chain(void) {
   CUevent event;
   struct made made;
-  begin();
   OK(cuEventCreate(&event, 0));
   make(&made, 30, event);
   made.exec = instantiate(made.graph);
@@ -170,7 +169,15 @@ int main(void) {
   whole(&made, event);
   GIVES(CUDA_ERROR_INVALID_VALUE, cuGraphExecDestroy((CUgraphExec)(void *)made.graph)); /* which is none */
   launch(made.exec);
+  set_kernel(&made, made.nodes[KERNEL], 140);
+  if (cuGraphExecDestroy(made.exec) == CUDA_SUCCESS) return;
+  launch(made.exec); /* it failed on purpose, and all is as before */
   OK(cuGraphExecDestroy(made.exec));
-  paired();
+}
+
+int main(int count, char **words) {
+  begin();
+  if (count == 2 && !strcmp(words[1], "paired")) paired();
+  else chain();
   return 0;
 }
