@@ -9,8 +9,9 @@ import struct
 import subprocess
 import tempfile
 import threading
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,18 +26,19 @@ from tools import shim
 
 SECONDS = 120.0
 FLEET = "A100-80G,L40S;from=A100-80G:to=L40S:bandwidth_gb_s=23:peer=true"
+_WORK = Instrument(work=True)
 
 
-@dataclass(frozen=True)
-class Observed:
-    """``clients``: the records of each process that called the driver, in the order in which they came. ``log``: the
-    lines of the driver's instrument."""
+@dataclass
+class Seen:
+    """What is known of programs once they have ended. ``clients``: the records of each process that called the driver,
+    in the order in which they came. ``log``: the lines of the driver's instrument. ``variables``: what the environment
+    of the programs has to have."""
 
-    status: int
-    output: str
-    errors: str
-    clients: list[list[Record]]
-    log: list[dict[str, Any]]
+    variables: dict[str, str]
+    options: int = 0
+    clients: list[list[Record]] = field(default_factory=list)
+    log: list[dict[str, Any]] = field(default_factory=list)
 
     @property
     def records(self) -> list[Record]:
@@ -50,27 +52,47 @@ class Observed:
         return [line for line in self.log if "work" in line and kind in ("", line["work"])]
 
 
+@dataclass
+class Observed(Seen):
+    """Of a program that was run."""
+
+    status: int = 0
+    output: str = ""
+    errors: str = ""
+
+
 def symbol(record: Record) -> str:
     """The driver function that a record names."""
     return functions()[record.function].symbol
 
 
-def observe(command: Sequence[str | Path], *, devices: str = FLEET, options: int = 0, instrument: bool = True,
-            calls: bool = False, rules: Sequence[Fail | Delay] = (), base: Mapping[str, str] | None = None,
-            seconds: float = SECONDS, **variables: str) -> Observed:
-    """Run a program, which may start others. ``options``: enum wire_option."""
+@contextmanager
+def watch(instrument: Instrument | None = _WORK, options: int = 0, preload: bool = True) -> Iterator[Seen]:
+    """See programs that run meanwhile and have ended then. ``instrument``: without the name of its log. ``options``:
+    enum wire_option. Without ``preload`` they run bare, so that there is only the log."""
     with tempfile.TemporaryDirectory(prefix="shim-") as name:
         folder = Path(name)  # short, as the path of a socket has to be
-        wanted = Instrument(log=folder / "log", calls=calls, work=True, rules=rules) if instrument else Instrument()
+        wanted = Instrument() if instrument is None else replace(instrument, log=folder / "log")
         with wanted.variables() as told, _Listener(folder / "socket", options) as listener:
-            environment = softgpu.environment(devices, base=os.environ if base is None else base) | dict(told)
-            environment |= {"LD_PRELOAD": str(shim.PRELOAD), SOCKET.name: str(folder / "socket"),
-                            DRIVER.name: str(softgpu.environ.FOLDER / "libcuda.so.1")} | variables
-            done = subprocess.run([str(word) for word in command], env=environment, capture_output=True, text=True,
-                                  stdin=subprocess.DEVNULL, timeout=seconds, check=False)
-        log = list(wanted.records()) if instrument else []
-    clients = [list(records(b"".join(parts))) for parts in listener.taken]
-    return Observed(done.returncode, done.stdout, done.stderr, clients, log)
+            seen = Seen(dict(told), options)
+            if preload:
+                seen.variables |= {"LD_PRELOAD": str(shim.PRELOAD), SOCKET.name: str(folder / "socket"),
+                                   DRIVER.name: str(softgpu.environ.FOLDER / "libcuda.so.1")}
+            yield seen
+        seen.log = wanted.records()
+        seen.clients = [list(records(b"".join(parts))) for parts in listener.taken]
+
+
+def observe(command: Sequence[str | Path], *, devices: str = FLEET, options: int = 0, instrument: bool = True,
+            calls: bool = False, rules: Sequence[Fail | Delay] = (), preload: bool = True,
+            base: Mapping[str, str] | None = None, cwd: Path | None = None, seconds: float = SECONDS, **variables: str
+            ) -> Observed:
+    """Run a program, which may start others, as :func:`watch` says."""
+    with watch(Instrument(calls=calls, work=True, rules=rules) if instrument else None, options, preload) as seen:
+        environment = softgpu.environment(devices, base=os.environ if base is None else base)
+        done = subprocess.run([str(word) for word in command], env=environment | seen.variables | variables, cwd=cwd,
+                              capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=seconds, check=False)
+    return Observed(seen.variables, options, seen.clients, seen.log, done.returncode, done.stdout, done.stderr)
 
 
 class _Listener:

@@ -1,4 +1,4 @@
-"""C programs of this tier: parts of the preload library with the compiler's sanitizers, and programs that run under it."""
+"""C programs of this tier: parts of the preload library with the compiler's sanitizers, programs that run under it."""
 
 from __future__ import annotations
 
@@ -24,12 +24,13 @@ def sanitized(name: str, parts: Sequence[str], folder: Path) -> Path:
     return program
 
 
-def linked(name: str, folder: Path, kind: str = "", *flags: str) -> Path:
-    """The program of a file of ``c/``, linked with the software driver as any program is with a driver; ``kind``: of
-    sanitizers."""
+def linked(name: str, folder: Path, kind: str = "", *flags: str, source: Path | None = None, against: bool = True
+           ) -> Path:
+    """The program of a file of ``c/``, or of another ``source``, linked with the software driver as any program is with
+    a driver, or not; ``kind``: of sanitizers."""
     program = folder / name
     command = [native.compiler(), *native.FLAGS, *native.sanitizer_flags(kind), f"-I{driver.headers(PYTHON)}", *flags,
-               FOLDER / f"{name}.c", "-o", program, driver.LIBRARY]
+               source or FOLDER / f"{name}.c", "-o", program, *([driver.LIBRARY] if against else [])]
     made = subprocess.run(command, capture_output=True, text=True, check=False)
     assert made.returncode == 0, made.stderr[:2000]
     return program
