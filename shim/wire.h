@@ -138,7 +138,8 @@ struct wire_head {
 };
 
 /* Where work is queued. `stream` is as the program gave it, or 1 for the legacy and 2 for the per-thread default stream
- * if it gave 0; `context` is the stream's, or for default streams the thread's current one. */
+ * if it gave 0; `context` is the stream's, or for default streams the thread's current one. Without a stream, 0, it is
+ * for all of the context. */
 struct wire_place {
   uint64_t stream, context;
 };
@@ -164,6 +165,8 @@ struct wire_data {
   uint32_t unused;
 }; /* then: bytes */
 
+/* A record may have two: one that the call failed, and one with contents, in any order. The first of these counts, and
+ * contents count more than what the record itself said they were: they were looked at when it was sure. */
 struct wire_outcome {
   struct wire_head head;
   uint64_t of;     /* sequence */
@@ -387,14 +390,15 @@ struct wire_side {
 
 enum wire_copy_flag {
   WIRE_SYNCHRONOUS = 1, /* the function returned when the bytes had arrived, or could do so */
-  WIRE_PINNED = 2       /* host memory which the device reads or writes when the copy is done, not at the call */
+  WIRE_PINNED = 2       /* host memory which the device reads or writes when the copy is done, not at the call: if there
+                           is content all the same, it is what was there at the call */
 };
 
 enum wire_content_kind {
   WIRE_NO_CONTENT = 0,     /* not looked at, or of no host memory */
   WIRE_INLINE_CONTENT = 1, /* the bytes stand in the record, and their hash */
   WIRE_HASHED_CONTENT = 2, /* the hash; with WIRE_PAYLOADS the bytes came before in records of WIRE_DATA */
-  WIRE_LATER_CONTENT = 3   /* the hash comes in a record of WIRE_OUTCOME */
+  WIRE_LATER_CONTENT = 3   /* the hash comes in a record of WIRE_OUTCOME, with WIRE_PAYLOADS the bytes before that */
 };
 
 struct wire_copy_body {
@@ -548,6 +552,7 @@ struct wire_edge {
   uint64_t from, to;
 };
 
+/* One that comes again for the same graph replaces all that was said of it. */
 struct wire_graph_exec {
   struct wire_head head;
   uint64_t exec, graph, context;

@@ -22,7 +22,7 @@ THINGS = "t JOIN clock ON clock.client = t.client"
 DONE = f"""o.id, o.client, o.sequence, {moment('o.ticks')} AS at_ns, o.thread, f.symbol AS function, o.stream,
     o.context,
     (SELECT device FROM context WHERE context.id = o.context) AS device, o.captured, o.step,
-    coalesce((SELECT result FROM outcome WHERE outcome.client = o.client AND subject = o.sequence), 0) AS result"""
+    coalesce((SELECT max(result) FROM outcome WHERE outcome.client = o.client AND subject = o.sequence), 0) AS result"""
 OPERATIONS = "operation o JOIN clock ON clock.client = o.client LEFT JOIN function f ON f.id = o.function"
 SIZES = "grid_x, grid_y, grid_z, block_x, block_y, block_z, shared"
 LATER = """(SELECT outcome.content FROM outcome
@@ -78,7 +78,7 @@ VIEWS: dict[str, str] = {
         f"{word('side', 'd.from_kind')} || ' to ' || {word('side', 'd.to_kind')} AS direction, "
         "d.width * d.height * d.depth AS bytes, d.width, d.height, d.depth, d.from_thing, d.from_address, d.to_thing, "
         "d.to_address, d.flags & 1 AS synchronous, d.flags >> 1 & 1 AS pinned, "
-        f"lower(hex(coalesce(d.content, {LATER}))) AS content",
+        f"lower(hex(coalesce({LATER}, d.content))) AS content",
     ),
     "memsets": operations(
         "memset",

@@ -1,10 +1,10 @@
 /* Arrays, and what is mapped in those that are sparse. */
+#include "elements.h"
 #include "hooks.h"
 #include "things.h"
 #include "work.h"
 
-/* Bytes of an element; 0 for formats that have no elements of one size, and those that are not known here. */
-static unsigned element_bytes(CUarray_format format, unsigned channels) {
+unsigned element_bytes(CUarray_format format, unsigned channels) {
   switch (format) {
     case CU_AD_FORMAT_UNSIGNED_INT8:
     case CU_AD_FORMAT_SIGNED_INT8: return channels;

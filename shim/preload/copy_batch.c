@@ -1,6 +1,8 @@
 /* Batches of copies: a record for each, all of them before the call. */
+#include "ask.h"
 #include "copying.h"
 #include "doors.h"
+#include "elements.h"
 #include "hooks.h"
 #include "session.h"
 
@@ -38,25 +40,13 @@ static bool describe(struct copies *copies, const CUdeviceptr_v2 *to, const CUde
   return good;
 }
 
-/* Bytes of an element; 0 for formats whose elements have no whole number of bytes, or that are not known here. */
-static size_t element_bytes(CUarray array) {
+static size_t element_of(CUarray array) {
   CUDA_ARRAY3D_DESCRIPTOR_v2 found;
-  inside++;
-  CUresult result = real.cuArray3DGetDescriptor_v2 ? real.cuArray3DGetDescriptor_v2(&found, array)
-                                                   : CUDA_ERROR_NOT_SUPPORTED;
-  inside--;
-  if (result != CUDA_SUCCESS) return 0;
-  switch ((int)found.Format) {
-    case CU_AD_FORMAT_UNSIGNED_INT8:
-    case CU_AD_FORMAT_SIGNED_INT8: return found.NumChannels;
-    case CU_AD_FORMAT_UNSIGNED_INT16:
-    case CU_AD_FORMAT_SIGNED_INT16:
-    case CU_AD_FORMAT_HALF: return 2 * (size_t)found.NumChannels;
-    case CU_AD_FORMAT_UNSIGNED_INT32:
-    case CU_AD_FORMAT_SIGNED_INT32:
-    case CU_AD_FORMAT_FLOAT: return 4 * (size_t)found.NumChannels;
-    default: return 0;
-  }
+  if (!real.cuArray3DGetDescriptor_v2) return 0;
+  struct asking asking = ask_begin();
+  CUresult result = real.cuArray3DGetDescriptor_v2(&found, array);
+  ask_end(asking);
+  return result == CUDA_SUCCESS ? element_bytes(found.Format, found.NumChannels) : 0;
 }
 
 /* One side: elements become bytes. */
@@ -82,7 +72,7 @@ static bool describe_one(const CUDA_MEMCPY3D_BATCH_OP_v1 *given, struct copy *co
   const CUmemcpy3DOperand_v1 *sides[] = {&given->dst, &given->src};
   for (int n = 0; n < 2; n++) {
     if (sides[n]->type == CU_MEMCPY_OPERAND_TYPE_ARRAY)
-      element = element_bytes(sides[n]->op.array.array);
+      element = element_of(sides[n]->op.array.array);
     else if (sides[n]->type != CU_MEMCPY_OPERAND_TYPE_POINTER)
       return false;
     if (!element) return false;

@@ -24,7 +24,7 @@ static void set_waiting(struct copy *copy, struct copy_way way) {
   const struct wire_copy_body *body = &copy->body;
   bool from = of_host(&body->from), to = of_host(&body->to);
   bool managed = body->from.kind == WIRE_SIDE_MANAGED || body->to.kind == WIRE_SIDE_MANAGED;
-  copy->synchronous = !way.between && !copy->order && ((from && to) || (!way.async && (from || to) && !managed));
+  copy->synchronous = !copy->order && ((from && to) || (!way.async && (from || to) && !managed));
   copy->waits = copy->synchronous || way.between || may_wait(&copy->sides.to) || may_wait(&copy->sides.from);
 }
 
@@ -170,7 +170,8 @@ static void tell_after(const struct copy *copy, unsigned function) {
   struct rows rows;
   bool there = rows_of(body, to_host ? &body->to : &body->from, to_host ? &copy->sides.to : &copy->sides.from, &rows);
   bool wanted = there && (copy->target == TELL_AFTER || body->content_kind == WIRE_LATER_CONTENT);
-  if (there && !wanted && copy->source == TELL_AFTER && rows_readable(&rows)) {
+  rows.doubtful = false; /* the driver has been there */
+  if (there && !wanted && copy->source == TELL_AFTER) {
     unsigned char now[WIRE_INLINE_BYTES];
     rows_read(&rows, now);
     wanted = memcmp(now, copy->inline_bytes, rows.bytes) != 0;
@@ -194,7 +195,7 @@ static void tell_target(const struct copy *copy, const struct work *work) {
   if (!rows_of(&copy->body, &copy->body.to, &copy->sides.to, &rows)) return;
   if (copy->target == TELL_SOON && all_done(work->stream))
     tell_rows(copy->sequence, work->function, &rows, false);
-  else if (copy->target != TELL_AFTER)
+  else
     tell_rows_later(work->stream, copy->sequence, work->function, &rows, false, false);
 }
 

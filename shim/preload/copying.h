@@ -16,7 +16,7 @@ struct copy_way {
   CUstream stream;
   bool per_thread; /* stream 0 is the thread's own */
   bool async;
-  bool between;    /* contexts: the call may wait for either, and says of nothing that it has waited */
+  bool between;    /* contexts: the call may wait for work of either */
 };
 
 #define AT_ONCE(per_thread) ((struct copy_way){NULL, per_thread, false, false})

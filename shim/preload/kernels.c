@@ -82,7 +82,8 @@ static const char *name_of(uint64_t handle, bool is_kernel) {
 static uint64_t module_of(uint64_t handle, bool is_kernel) {
   CUmodule module = NULL;
   CUlibrary library = NULL;
-  if (is_kernel && driver_has(NUMBER_cuKernelGetLibrary)) real.cuKernelGetLibrary(&library, (CUkernel)(uintptr_t)handle);
+  if (is_kernel && driver_has(NUMBER_cuKernelGetLibrary))
+    real.cuKernelGetLibrary(&library, (CUkernel)(uintptr_t)handle);
   if (!is_kernel && driver_has(NUMBER_cuFuncGetModule)) real.cuFuncGetModule(&module, (CUfunction)(uintptr_t)handle);
   return is_kernel ? (uint64_t)(uintptr_t)library : (uint64_t)(uintptr_t)module;
 }

@@ -6,11 +6,13 @@
 #include "session.h"
 #include "work.h"
 
+enum { MOST_DEVICES = 64 };
+
 /* One record for each device's, before the call. It fails for all or none. */
 CUresult hook_cuLaunchCooperativeKernelMultiDevice(CUDA_LAUNCH_PARAMS_v1 *list, unsigned count, unsigned flags) {
-  bool on = list && recording();
-  uint64_t first = 0, last = 0;
-  for (unsigned i = 0; on && i < count; i++) {
+  if (!list || count > MOST_DEVICES || !recording()) return real.cuLaunchCooperativeKernelMultiDevice(list, count, flags);
+  uint64_t sequences[MOST_DEVICES];
+  for (unsigned i = 0; i < count; i++) {
     const CUDA_LAUNCH_PARAMS_v1 *one = &list[i];
     struct launch launch = {.function = one->function, .grid = {one->gridDimX, one->gridDimY, one->gridDimZ},
                             .block = {one->blockDimX, one->blockDimY, one->blockDimZ},
@@ -19,12 +21,11 @@ CUresult hook_cuLaunchCooperativeKernelMultiDevice(CUDA_LAUNCH_PARAMS_v1 *list, 
     struct work work;
     launch_begin(&work, NUMBER_cuLaunchCooperativeKernelMultiDevice, &launch, one->hStream, false);
     work_end(&work, CUDA_SUCCESS);
-    last = work.sequence;
-    if (!first) first = last;
+    sequences[i] = work.sequence;
   }
   CUresult result = real.cuLaunchCooperativeKernelMultiDevice(list, count, flags);
-  for (; on && result && first && first <= last; first++)
-    record_outcome(first, NUMBER_cuLaunchCooperativeKernelMultiDevice, result, NULL, 0);
+  for (unsigned i = 0; result != CUDA_SUCCESS && i < count; i++)
+    record_outcome(sequences[i], NUMBER_cuLaunchCooperativeKernelMultiDevice, result, NULL, 0);
   return result;
 }
 

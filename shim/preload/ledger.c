@@ -34,7 +34,10 @@ static uint64_t export_key(unsigned kind) { return WIRE_EXPORT | (uint64_t)kind 
 static uint64_t key2_of(union any record) {
   unsigned kind = record.head->kind;
   switch (kind) {
-    case WIRE_GRAPH_NODE: return ledger_change_key(((const struct wire_node *)(const void *)(record.graph_node + 1))->node);
+    case WIRE_GRAPH_NODE: {
+      const struct wire_node *node = (const void *)(record.graph_node + 1);
+      return ledger_change_key(node->node);
+    }
     case WIRE_EXPORT: return export_key(record.export->kind);
     case WIRE_ACCESS: /* of each place, to each range */
       return (kind | (uint64_t)record.access->location_type << 8 | (uint64_t)(uint32_t)record.access->location << 32) ^

@@ -24,6 +24,7 @@ bool allocation_of(uint64_t address, uint64_t *start, uint64_t *bytes) {
   CUdeviceptr_v2 base = 0;
   size_t size = 0;
   if (!real.cuMemGetAddressRange_v2 || ASK(real.cuMemGetAddressRange_v2(&base, &size, address))) return false;
+  if (base > address || size <= address - base) return false;
   *start = base;
   *bytes = size;
   return true;

@@ -14,7 +14,7 @@ static CUresult opened(unsigned function, const CUdeviceptr_v2 *pointer, unsigne
   if (result || !pointer) return result;
   uint64_t start;
   struct wire_memory what = {.address = *pointer, .kind = WIRE_IMPORTED, .flags = flags, .context = context_here()};
-  if (use_begin(WIRE_MEMORY, *pointer, what.context) != 1) return result;
+  if (use_begin(WIRE_MEMORY, *pointer, what.context) > 1) return result;
   allocation_of(*pointer, &start, &what.bytes);
   what.device = device_of(*pointer);
   memory_made(function, &what, NULL);
@@ -73,7 +73,7 @@ CUresult hook_cuMemGetHandleForAddressRange(void *handle, CUdeviceptr pointer, s
   CUresult result = DRIVER(real.cuMemGetHandleForAddressRange(handle, pointer, bytes, type, flags));
   uint64_t start, size, end = pointer + bytes;
   for (uint64_t at = pointer; !result && at < end; at = start + size) {
-    if (!allocation_of(at, &start, &size) || start > at || start + size <= at) {
+    if (!allocation_of(at, &start, &size)) {
       start = at;
       size = bytes;
     }

@@ -42,7 +42,9 @@ CUresult hook_cuMemCreate(CUmemGenericAllocationHandle_v1 *handle, size_t bytes,
   if (!recording()) return real.cuMemCreate(handle, bytes, properties, flags);
   CUresult result = DRIVER(real.cuMemCreate(handle, bytes, properties, flags));
   if (result || !handle || !properties) return result;
-  if (use_begin(WIRE_PHYSICAL, *handle, 0) == 1) physical(NUMBER_cuMemCreate, *handle, bytes, properties, false);
+  uses_forget(WIRE_PHYSICAL, *handle);
+  use_begin(WIRE_PHYSICAL, *handle, 0);
+  physical(NUMBER_cuMemCreate, *handle, bytes, properties, false);
   return result;
 }
 
@@ -50,7 +52,7 @@ CUresult hook_cuMemImportFromShareableHandle(CUmemGenericAllocationHandle_v1 *ha
                                              CUmemAllocationHandleType type) {
   if (!recording()) return real.cuMemImportFromShareableHandle(handle, shared, type);
   CUresult result = DRIVER(real.cuMemImportFromShareableHandle(handle, shared, type));
-  if (result || !handle || use_begin(WIRE_PHYSICAL, *handle, 0) != 1) return result;
+  if (result || !handle || use_begin(WIRE_PHYSICAL, *handle, 0) > 1) return result;
   CUmemAllocationProp_v1 properties = properties_of(*handle);
   physical(NUMBER_cuMemImportFromShareableHandle, *handle, 0, &properties, true);
   return result;
@@ -60,7 +62,7 @@ CUresult hook_cuMemImportFromShareableHandle(CUmemGenericAllocationHandle_v1 *ha
 CUresult hook_cuMemRetainAllocationHandle(CUmemGenericAllocationHandle_v1 *handle, void *address) {
   if (!recording()) return real.cuMemRetainAllocationHandle(handle, address);
   CUresult result = DRIVER(real.cuMemRetainAllocationHandle(handle, address));
-  if (result || !handle || use_begin(WIRE_PHYSICAL, *handle, 0) != 1) return result;
+  if (result || !handle || use_begin(WIRE_PHYSICAL, *handle, 0) > 1) return result;
   CUmemAllocationProp_v1 properties = properties_of(*handle);
   uint64_t start, bytes = 0;
   allocation_of(number_of(address), &start, &bytes);

@@ -7,13 +7,14 @@
 
 #include "image.h"
 
-/* One was loaded from an image, whose bytes the reader gets; `context`: 0 for a library. `path`: of its file, or NULL. */
+/* One was loaded from an image, whose bytes the reader gets; `context`: 0 for a library; `path`: of its file, or
+ * NULL. */
 void module_made(uint64_t handle, uint64_t context, const struct image *image, const char *path, unsigned function);
 
 /* A module that is a library's in the current context; announced when it is met first. */
 void module_of_library(uint64_t handle, uint64_t library, unsigned function);
 
-/* It ends in a call: with its kernels. `ending` is for `modules_ended`. */
+/* It ends in a call, with its kernels; `ending` is for `ending_done`. */
 struct ending;
 void module_end(struct ending *ending, uint64_t handle, unsigned function);
 void modules_end(uint64_t context); /* all that belong to a context */

@@ -1,7 +1,7 @@
 #include "place.h"
 
+#include "ask.h"
 #include "doors.h"
-#include "session.h"
 
 /* All that is asked for: what the driver does not know has no size. (Of unknown memory some drivers say no type, and
  * others that it is the host's.) */
@@ -17,9 +17,9 @@ struct memory memory_at(uint64_t address, uint64_t bytes) {
   void *answers[] = {&type, &managed, &start, &size, &host};
   if (!address) return (struct memory){.kind = MEMORY_PAGEABLE};
   if (!real.cuPointerGetAttributes) return (struct memory){.kind = MEMORY_UNKNOWN};
-  inside++;
+  struct asking asking = ask_begin();
   CUresult result = real.cuPointerGetAttributes(sizeof wanted / sizeof *wanted, wanted, answers, address);
-  inside--;
+  ask_end(asking);
   if (result != CUDA_SUCCESS) return (struct memory){.kind = MEMORY_UNKNOWN};
   if (managed) return (struct memory){.kind = MEMORY_MANAGED};
   if (type == CU_MEMORYTYPE_DEVICE) return (struct memory){.kind = MEMORY_DEVICE};

@@ -31,16 +31,17 @@ static struct stream *default_stream(uint64_t which) {
   return add(which, key2, (struct new_stream){which, (uint64_t)(uintptr_t)context});
 }
 
-/* One that the program has made. What the driver does not say of it stays 0. */
+/* One that the program has made. What the driver does not say of it stays 0; what it does not know is not announced. */
 static struct stream *announce(CUstream handle) {
   CUcontext context = NULL;
   unsigned flags = 0;
   int priority = 0;
   struct asking asking = ask_begin();
-  if (real.cuStreamGetCtx) real.cuStreamGetCtx(handle, &context);
+  CUresult result = real.cuStreamGetCtx ? real.cuStreamGetCtx(handle, &context) : CUDA_SUCCESS;
   if (real.cuStreamGetFlags) real.cuStreamGetFlags(handle, &flags);
   if (real.cuStreamGetPriority) real.cuStreamGetPriority(handle, &priority);
   ask_end(asking);
+  if (result == CUDA_ERROR_INVALID_HANDLE) return NULL;
   if (context) context_known(context);
   struct wire_stream *record = record_begin(WIRE_STREAM, NUMBER_cuStreamCreate, sizeof *record);
   record->handle = (uint64_t)(uintptr_t)handle;

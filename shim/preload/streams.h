@@ -16,7 +16,8 @@ struct stream {
 
 enum { LEGACY_STREAM = 1, PER_THREAD_STREAM = 2 };
 
-/* What the program means by a handle; `per_thread`: 0 is the thread's own. NULL without memory. */
+/* What the program means by a handle; `per_thread`: 0 is the thread's own. NULL for what is no
+ * stream, and without memory. */
 struct stream *stream_of(CUstream handle, bool per_thread);
 /* The handle means nothing any more, or those of a context. Gives the captures that were begun with them: they are over
  * when the call that ends the streams has succeeded, and then `captures_over` is to be told. */

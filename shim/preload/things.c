@@ -91,6 +91,8 @@ static bool of_context(const struct entry *entry, uint64_t context) {
 
 void uses_end(uint64_t context) { table_end(&session->uses, of_context, context); }
 
+void uses_forget(enum wire_kind kind, uint64_t handle) { table_end_key(&session->uses, handle, kind); }
+
 bool is_announced(enum wire_kind kind, uint64_t handle) {
   lock_take(&session->ring.lock);
   bool found = ledger_find(kind, handle) != NULL;

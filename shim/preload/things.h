@@ -50,6 +50,7 @@ enum { USES_UNKNOWN = -1 };
 int use_begin(enum wire_kind kind, uint64_t handle, uint64_t context); /* how many there are now */
 int use_end(enum wire_kind kind, uint64_t handle);                     /* how many are left; or nobody has counted */
 void uses_end(uint64_t context);
+void uses_forget(enum wire_kind kind, uint64_t handle); /* it is another thing's now */
 
 /* Whether the program has been told of a thing, as far as records go. */
 bool is_announced(enum wire_kind kind, uint64_t handle);

@@ -128,10 +128,8 @@ class Copies:
             if row["from_kind"] == MANAGED:
                 self._report.doubts["copies from managed memory, which programs write without a record"] += 1
             return self._side(row, "from", size)
-        content = row["content"]
-        if content is None and sequence is not None:
-            later = self._trace.row(LATER, self._client, sequence)
-            content = later["content"] if later else None
+        later = None if sequence is None else self._trace.row(LATER, self._client, sequence)
+        content = later["content"] if later else row["content"]
         if content is not None and self._trace.has_content(content):
             data = self._trace.content(content)
             if len(data) != size:

@@ -14,6 +14,8 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +30,7 @@ PROMPT = "The capital of France is"
 COUNT = 20
 CONTEXT = 256
 SECONDS = 300.0
+ENDING = 30.0
 
 
 def environment(device: str, **variables: str) -> dict[str, str]:
@@ -35,23 +38,31 @@ def environment(device: str, **variables: str) -> dict[str, str]:
     return {"DEV": device, "CACHEDB": str(cache)} | variables
 
 
-def answer(device: str, **variables: str) -> dict[str, Any]:
-    """What ``python -m tinygrad.llm -m MODEL --serve PORT`` answers to a chat completion, without temperature."""
+def answer(device: str, under: Sequence[str] = (), **variables: str) -> dict[str, Any]:
+    """What ``python -m tinygrad.llm -m MODEL --serve PORT`` answers to a chat completion, without temperature.
+    ``under``: a command that the server is started by."""
+    with serving(device, under, **variables) as (server, port):
+        return asked(server, port, time.monotonic() + SECONDS)
+
+
+@contextmanager
+def serving(device: str, under: Sequence[str] = (), **variables: str) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+    """A server, which may not listen yet, and its port. What it said is shown if the block fails."""
     port = free_port()
-    command = [sys.executable, "-m", "tinygrad.llm", "-m", str(place.model()), "--max_context", str(CONTEXT)]
+    command = [*under, sys.executable, "-m", "tinygrad.llm", "-m", str(place.model()), "--max_context", str(CONTEXT)]
     command += ["--serve", str(port)]
     with tempfile.TemporaryFile("w+") as output:
         server = subprocess.Popen(command, env=place.environment(**environment(device, **variables)), stdout=output,
                                   stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
         try:
-            return asked(server, port, time.monotonic() + SECONDS)
+            yield server, port
         except (OSError, AssertionError) as error:
             output.seek(0)
             raise AssertionError(f"{error}\n{output.read()[-8000:]}") from error
         finally:
             server.terminate()
             try:
-                server.wait(10)
+                server.wait(ENDING)
             except subprocess.TimeoutExpired:
                 server.kill()
                 server.wait()

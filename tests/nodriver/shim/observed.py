@@ -25,6 +25,7 @@ from tessera.environment import DRIVER, SOCKET
 from tools import shim
 
 SECONDS = 120.0
+PAUSE = 0.05
 FLEET = "A100-80G,L40S;from=A100-80G:to=L40S:bandwidth_gb_s=23:peer=true"
 _WORK = Instrument(work=True)
 
@@ -67,38 +68,48 @@ def symbol(record: Record) -> str:
 
 
 @contextmanager
-def watch(instrument: Instrument | None = _WORK, options: int = 0, preload: bool = True) -> Iterator[Seen]:
-    """See programs that run meanwhile and have ended then. ``instrument``: without the name of its log. ``options``:
-    enum wire_option. Without ``preload`` they run bare, so that there is only the log."""
+def watch(options: int = 0, instrument: Instrument = _WORK, preload: bool = True) -> Iterator[Seen]:
+    """See programs that run meanwhile and have ended then. ``options``: enum wire_option. ``instrument``: without the
+    name of its log. Without ``preload`` they run bare, so that there is only the log."""
     with tempfile.TemporaryDirectory(prefix="shim-") as name:
         folder = Path(name)  # short, as the path of a socket has to be
-        wanted = Instrument() if instrument is None else replace(instrument, log=folder / "log")
-        with wanted.variables() as told, _Listener(folder / "socket", options) as listener:
+        logs = instrument.calls or instrument.work
+        wanted = replace(instrument, log=folder / "log") if logs else instrument
+        with wanted.variables() as told, Listener(folder / "socket", options) as listener:
             seen = Seen(dict(told), options)
             if preload:
-                seen.variables |= {"LD_PRELOAD": str(shim.PRELOAD), SOCKET.name: str(folder / "socket"),
-                                   DRIVER.name: str(softgpu.environ.FOLDER / "libcuda.so.1")}
+                seen.variables |= preloaded(folder / "socket", softgpu.environ.FOLDER / "libcuda.so.1")
             yield seen
         seen.log = wanted.records()
         seen.clients = [list(records(b"".join(parts))) for parts in listener.taken]
 
 
 def observe(command: Sequence[str | Path], *, devices: str = FLEET, options: int = 0, instrument: bool = True,
-            calls: bool = False, rules: Sequence[Fail | Delay] = (), preload: bool = True,
+            calls: bool = False, rules: Sequence[Fail | Delay] = (), reuse: bool = False, preload: bool = True,
             base: Mapping[str, str] | None = None, cwd: Path | None = None, seconds: float = SECONDS, **variables: str
             ) -> Observed:
-    """Run a program, which may start others, as :func:`watch` says."""
-    with watch(Instrument(calls=calls, work=True, rules=rules) if instrument else None, options, preload) as seen:
+    """Run a program, which may start others, and :func:`watch` it. ``rules``: what fails or comes late in the driver;
+    ``reuse``: it gives handles again at once."""
+    wanted = Instrument(calls=calls and instrument, work=instrument, rules=rules, reuse=reuse)
+    with watch(options, wanted, preload) as seen:
         environment = softgpu.environment(devices, base=os.environ if base is None else base)
         done = subprocess.run([str(word) for word in command], env=environment | seen.variables | variables, cwd=cwd,
                               capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=seconds, check=False)
     return Observed(seen.variables, options, seen.clients, seen.log, done.returncode, done.stdout, done.stderr)
 
 
-class _Listener:
-    """Takes clients and reads their rings, each in a thread, until they have ended."""
+def preloaded(listening: Path, driver: Path) -> dict[str, str]:
+    """What a program needs in its environment to be under the library."""
+    return {"LD_PRELOAD": str(shim.PRELOAD), SOCKET.name: str(listening), DRIVER.name: str(driver)}
 
-    def __init__(self, path: Path, options: int) -> None:
+
+class Listener:
+    """Takes clients and reads their rings, each in a thread, until they have ended; but nothing while ``reading`` is
+    not set. ``idle`` is set when a ring has nothing more just now."""
+
+    def __init__(self, path: Path, options: int = 0) -> None:
+        self.reading, self.idle = threading.Event(), threading.Event()
+        self.reading.set()
         self._options = options
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._socket.bind(str(path))
@@ -109,7 +120,7 @@ class _Listener:
         self.taken: list[list[bytes]] = []
         self.errors: list[BaseException] = []
 
-    def __enter__(self) -> _Listener:
+    def __enter__(self) -> Listener:
         self._thread.start()
         return self
 
@@ -153,6 +164,8 @@ class _Listener:
             with ring:
                 while True:
                     over = bool(ended.poll(0))  # asked first: whatever it wrote is there now
+                    if not over and not self.reading.wait(PAUSE):
+                        continue
                     data = ring.take(1 << 22)
                     if data:
                         parts.append(data)
@@ -160,6 +173,7 @@ class _Listener:
                     elif over:
                         return
                     else:
+                        self.idle.set()
                         ring.wait(pidfd, -1, 50_000)
         except BaseException as error:  # for the test to see
             self.errors.append(error)

@@ -14,8 +14,10 @@ import pytest
 
 from shim.tails import data, inline_content
 from shim.wire import Kind, Record, lib
+from softgpu.instrument import Fail, Instrument
 from tessera.content import content
 from tessera.driver_api import functions
+from tessera.environment import INSTRUMENT
 from tests.nodriver.shim import programs
 from tests.nodriver.shim.observed import observe, symbol
 
@@ -137,8 +139,8 @@ def test_contents_are_what_was_copied(program: Path, part: str, options: int,
         body, expected = record.body, moved(record, ran.places)
         told = [o for o in outcomes[record.sequence] if o.has_content]
         from_host, to_host = (side.kind == lib.WIRE_SIDE_HOST for side in (body.from_, body.to))
-        synchronous = from_host and to_host and "Batch" not in symbol(record) and "Peer" not in symbol(record)
-        synchronous |= (from_host or to_host) and not re.search("Async|Peer", symbol(record))
+        synchronous = from_host and to_host and "Batch" not in symbol(record)
+        synchronous |= (from_host or to_host) and "Async" not in symbol(record)
         assert bool(body.flags & lib.WIRE_SYNCHRONOUS) == synchronous, symbol(record)
         assert len(told) == len({(o.content, o.bytes) for o in told}) <= 1 + (from_host and to_host), symbol(record)
         for outcome in told:
@@ -197,3 +199,25 @@ def test_a_copy_over_its_own_source(program: Path, options: int) -> None:
     assert bytes(inline_content(small)) == PATTERN[:300]
     assert [o.content for o in outcomes[large.sequence] if o.has_content] == [content(PATTERN[:6000])]
     assert [o.content for o in outcomes[small.sequence] if o.has_content] == [content(PATTERN[:300])] * bool(options)
+
+
+def test_a_driver_that_says_nothing_of_memory(program: Path, options: int) -> None:
+    """Memory is then what the function calls it, and where that is nothing, what was done is not known."""
+    with Instrument(rules=[Fail("cuPointerGetAttributes", onwards=True)]).variables() as variables:
+        seen = observe([program, "linear"], options=options, **{INSTRUMENT.name: variables[INSTRUMENT.name]})
+    assert seen.status == 0, seen.errors
+    ran = Ran(seen.records, [], json.loads(seen.output))
+    outcomes = ran.outcomes()
+    assert {symbol(r).split("_")[0] for r in ran.of(Kind.OTHER_WORK)} == {"cuMemcpy", "cuMemcpyAsync"}
+    for record in ran.of(Kind.COPY):
+        name = re.sub("^cuMemcpy|(Async)?(_v2)?(_pt[ds][sz])?$", "", symbol(record))
+        if name in ("HtoD", "DtoH", "DtoD"):
+            kinds = {"H": lib.WIRE_SIDE_HOST, "D": lib.WIRE_SIDE_DEVICE}
+            assert (record.body.from_.kind, record.body.to.kind) == (kinds[name[0]], kinds[name[-1]])
+        if any(outcome.result for outcome in outcomes[record.sequence]):
+            continue
+        told = [o.content for o in outcomes[record.sequence] if o.has_content]
+        told += [record.body.content] if any(record.body.content) else []
+        assert set(told) <= {content(moved(record, ran.places))}
+        if symbol(record) == "cuMemcpyHtoD_v2":
+            assert told

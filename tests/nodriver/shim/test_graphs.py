@@ -25,6 +25,9 @@ DRIVER_PROGRAMS = ("captures", "graphs", "graph_kernels", "graph_many", "memops"
 """They check what a driver does with graphs, captures and streams."""
 MODES = {"global": "0", "thread local": "1", "relaxed": "2"}
 """enum CUstreamCaptureMode."""
+EXCHANGE = "cuThreadExchangeStreamCaptureMode"
+QUESTIONS = {"cuFuncGetParamInfo", "cuGraphNodeGetType", "cuGraphKernelNodeGetParams_v2"}
+"""Which the program does not ask itself."""
 LAUNCHES = 10
 TINYGRAD = """
 from tinygrad import Tensor, TinyJit
@@ -137,7 +140,7 @@ def test_nodes_of_another_graph_are_paired_as_the_driver_does_it(tmp_path: Path)
 
 @pytest.mark.parametrize("mode", MODES.values(), ids=list(MODES))
 def test_questions_of_the_library_spoil_no_capture(tmp_path: Path, mode: str) -> None:
-    seen = run(tmp_path, "capture_asks", mode)
+    seen = run(tmp_path, "capture_asks", mode, calls=True)
     assert Counter(announced(seen.records)) == Counter(done(seen.log))
     (begin,) = of_kind(seen.records, Kind.CAPTURE_BEGIN)
     assert begin.body.mode == int(mode)
@@ -147,7 +150,19 @@ def test_questions_of_the_library_spoil_no_capture(tmp_path: Path, mode: str) ->
                                  Kind.SET: 1, Kind.COPY: 3, Kind.MEMORY_OPERATIONS: 1}
 
 
-@pytest.mark.parametrize("how", ["ends", "destroyed"])
+    calls = [(line["call"], line["system_thread"]) for line in seen.log if "call" in line]
+    names = [name for name, _ in calls]
+    asked: set[str] = set()
+    relaxed: Counter[int] = Counter()
+    for name, thread in calls[names.index("cuStreamBeginCapture_v2"):names.index("cuStreamEndCapture")]:
+        relaxed[thread] += name == EXCHANGE
+        if name in QUESTIONS:
+            asked.add(name)
+            assert relaxed[thread] % 2, f"{name} is asked in the mode of the thread"
+    assert asked == QUESTIONS
+
+
+@pytest.mark.parametrize("how", ["ends", "spoiled", "destroyed"])
 def test_nobody_is_asked_when_nothing_is_captured(tmp_path: Path, how: str) -> None:
     """However the captures ended; and work is known to be captured as long as they go on."""
     seen = run(tmp_path, "capture_asks", how, calls=True)
@@ -155,7 +170,7 @@ def test_nobody_is_asked_when_nothing_is_captured(tmp_path: Path, how: str) -> N
     calls = [line["call"] for line in seen.log if "call" in line]
     over = calls.index("cuDeviceGetCount")
     assert "cuStreamIsCapturing" in calls[:over]
-    assert "cuStreamIsCapturing" not in calls[over:] and "cuThreadExchangeStreamCaptureMode" not in calls[over:]
+    assert "cuStreamIsCapturing" not in calls[over:] and EXCHANGE not in calls[over:]
     assert calls[over:].count("cuLaunchKernel") == 2
 
 

@@ -96,13 +96,32 @@ static void *end_elsewhere(void *stream) {
 
 static void start(CUstream stream) { OK(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL)); }
 
+/* Captures that come to nothing, each of a stream that no other capture is begun with. */
+static void spoiled(void) {
+  CUgraph graph;
+  CUevent event;
+  CUdeviceptr none;
+  CUstream invalid = new_stream(), unjoined = new_stream(), unmatched = new_stream();
+  OK(cuEventCreate(&event, 0));
+  start(invalid);
+  CHECK(cuMemAlloc(&none, 16) != CUDA_SUCCESS);
+  GIVES(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, cuStreamEndCapture(invalid, &graph));
+  start(unjoined);
+  OK(cuEventRecord(event, unjoined));
+  OK(cuStreamWaitEvent(b, event, 0));
+  launch_mix(b, 2);
+  GIVES(CUDA_ERROR_STREAM_CAPTURE_UNJOINED, cuStreamEndCapture(unjoined, &graph));
+  start(unmatched); /* ended by the wrong stream first */
+  OK(cuEventRecord(event, unmatched));
+  OK(cuStreamWaitEvent(b, event, 0));
+  GIVES(CUDA_ERROR_STREAM_CAPTURE_UNMATCHED, cuStreamEndCapture(b, &graph));
+  GIVES(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, cuStreamEndCapture(unmatched, &graph));
+}
+
 /* Ways in which captures end or go on. */
 static void ends(void) {
   CUgraph graph;
-  CUevent event;
   pthread_t thread;
-  CUdeviceptr none;
-  OK(cuEventCreate(&event, 0));
   start(a); /* in vain */
   GIVES(CUDA_ERROR_ILLEGAL_STATE, cuStreamBeginCapture(a, CU_STREAM_CAPTURE_MODE_GLOBAL));
   CHECK(!pthread_create(&thread, NULL, end_elsewhere, a));
@@ -111,19 +130,6 @@ static void ends(void) {
   OK(cuStreamEndCapture(a, &graph));
   GIVES(CUDA_ERROR_ILLEGAL_STATE, cuStreamEndCapture(a, &graph)); /* which has ended */
   GIVES(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, cuStreamBeginCapture(NULL, CU_STREAM_CAPTURE_MODE_GLOBAL));
-  start(a); /* invalidated */
-  CHECK(cuMemAlloc(&none, 16) != CUDA_SUCCESS);
-  GIVES(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, cuStreamEndCapture(a, &graph));
-  start(a); /* not joined */
-  OK(cuEventRecord(event, a));
-  OK(cuStreamWaitEvent(b, event, 0));
-  launch_mix(b, 2);
-  GIVES(CUDA_ERROR_STREAM_CAPTURE_UNJOINED, cuStreamEndCapture(a, &graph));
-  start(a); /* ended by the wrong stream first */
-  OK(cuEventRecord(event, a));
-  OK(cuStreamWaitEvent(b, event, 0));
-  GIVES(CUDA_ERROR_STREAM_CAPTURE_UNMATCHED, cuStreamEndCapture(b, &graph));
-  GIVES(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, cuStreamEndCapture(a, &graph));
   OK(cuStreamBeginCapture(CU_STREAM_PER_THREAD, CU_STREAM_CAPTURE_MODE_RELAXED));
   launch_mix(CU_STREAM_PER_THREAD, 3);
   start(a); /* two at a time */
@@ -156,6 +162,7 @@ int main(int count, char **words) {
   CHECK(count == 2);
   begin();
   if (!strcmp(words[1], "ends")) ends();
+  else if (!strcmp(words[1], "spoiled")) spoiled();
   else if (!strcmp(words[1], "destroyed")) destroyed();
   else asks((CUstreamCaptureMode)atoi(words[1]));
   OK(cuDeviceGetCount(&devices)); /* from here on nothing is captured */

@@ -3,6 +3,8 @@
 #define __CUDA_API_VERSION_INTERNAL
 #include "copies.h"
 
+#include <sys/mman.h>
+
 static CUstream stream;
 static CUcontext context, other_context;
 static CUdeviceptr_v2 to, from, to_other, from_other; /* memory of the devices */
@@ -219,6 +221,10 @@ static void refusals(void) {
   REFUSED(cuMemcpyDtoHAsync_v2(NULL, from, 10, stream));
   REFUSED(cuMemcpyHtoD_v2(16, (void *)4096, 100000)); /* before anybody reads what is not there */
   REFUSED(cuMemcpyHtoDAsync_v2(16, (void *)4096, 100, stream));
+  unsigned char *half = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  CHECK(half != MAP_FAILED && !mprotect(half + 4096, 4096, PROT_NONE));
+  REFUSED(cuMemcpyHtoD_v2(16, half + 4000, 200));
+  REFUSED(cuMemcpyHtoDAsync_v2(16, half + 1, 8191, stream));
   REFUSED(cuMemcpyDtoH_v2(page_to, from, (size_t)-1));
   REFUSED(cuMemcpyHtoD_v2(to, page_from, (size_t)-1));
   REFUSED(cuMemcpyHtoDAsync_v2(to, pin_from, (size_t)-1, stream));

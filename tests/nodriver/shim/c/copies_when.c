@@ -69,6 +69,26 @@ static void asynchronous(void) {
   CHECK(!memcmp(pin_to, page, LARGE));
 }
 
+static void *queue_and_go(void *unused) {
+  (void)unused;
+  OK(cuCtxSetCurrent(context));
+  for (int n = 0; n < 50; n++) nap(); /* by then the other thread waits: else the test would only see less */
+  OK(cuMemsetD8Async(to, 1, SMALL, stream));
+  OK(cuMemcpyDtoDAsync_v2(to, from, SMALL, stream));
+  atomic_store(&go, 1);
+  return NULL;
+}
+
+/* A call that waits for its stream, while another thread has to get on in it. */
+static void waiting(void) {
+  pthread_t thread;
+  OK(cuLaunchHostFunc(stream, wait_for_go, NULL));
+  CHECK(!pthread_create(&thread, NULL, queue_and_go, NULL));
+  OK(cuMemcpyDtoHAsync_v2(page, from, LARGE, stream));
+  CHECK(!pthread_join(thread, NULL));
+  OK(cuStreamSynchronize(stream));
+}
+
 /* Work before it writes what is copied. */
 static void written_late(void) {
   for (int large = 0; large < 2; large++) {
@@ -144,6 +164,7 @@ static void captured(void) {
     OK(cuGraphGetNodes(graph, NULL, &nodes));
     CHECK(nodes == 5);
     OK(cuGraphInstantiateWithFlags(&exec, graph, 0));
+    OK(cuCtxSynchronize()); /* it copies to the same memory */
     OK(cuGraphLaunch(exec, stream));
     OK(cuCtxSynchronize());
     OK(cuGraphExecDestroy(exec));
@@ -198,8 +219,9 @@ int main(int count, char **words) {
   static const struct {
     const char *name;
     void (*part)(void);
-  } parts[] = {{"asynchronous", asynchronous}, {"written_late", written_late}, {"freed", freed}, {"refused", refused},
-               {"managed", managed_memory}, {"captured", captured}, {"threads", threads}};
+  } parts[] = {{"asynchronous", asynchronous}, {"waiting", waiting}, {"written_late", written_late},
+               {"freed", freed}, {"refused", refused}, {"managed", managed_memory}, {"captured", captured},
+               {"threads", threads}};
   make();
   for (size_t n = 0; count > 1 && n < sizeof parts / sizeof *parts; n++)
     if (!strcmp(parts[n].name, words[1])) {

@@ -58,6 +58,8 @@ static void make(struct made *made, unsigned value, CUevent event) {
   CUDA_BATCH_MEM_OP_NODE_PARAMS batch = {context, 1, &one, 0};
   OK(cuGraphAddBatchMemOpNode(&n[BATCH], made->graph, &n[CHILD], 1, &batch));
   n[LAST] = add_mix(made->graph, &n[BATCH], 1, value + 1);
+  CUkernelNodeAttrValue cooperative = {.cooperative = 1}; /* which new parameters do not change */
+  OK(cuGraphKernelNodeSetAttribute(n[LAST], CU_LAUNCH_ATTRIBUTE_COOPERATIVE, &cooperative));
 }
 
 static void set_kernel(const struct made *made, CUgraphNode node, unsigned value) {
