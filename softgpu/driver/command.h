@@ -28,6 +28,8 @@ struct command_kind {
   /* How it gets into a queue if that is not simply to be run there, as `command_queue`. */
   CUresult (*queue)(struct command *command, struct queue *queue, struct operation *const *after, size_t count,
                     struct operation **made);
+  /* Whether that will do; asked of all nodes of a graph before the first one gets there. NULL: always. */
+  CUresult (*check)(const struct command *command);
 };
 
 /* The first thing of every command. It does not change once it is made. */

@@ -133,6 +133,11 @@ struct about_event {
 
 static void end_about(struct command *command) { free(command); }
 
+static CUresult check_event(const struct command *command) {
+  CUevent event = ((const struct about_event *)command)->event;
+  return handle_is(EVENT, event, false) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+
 static CUresult queue_record(struct command *command, struct queue *queue, struct operation *const *after, size_t count,
                              struct operation **made) {
   CUevent handle = ((struct about_event *)command)->event;
@@ -170,9 +175,9 @@ static CUresult queue_wait(struct command *command, struct queue *queue, struct 
                            struct operation **made);
 
 static const struct command_kind RECORD = {
-    .type = CU_GRAPH_NODE_TYPE_EVENT_RECORD, .end = end_about, .queue = queue_record};
+    .type = CU_GRAPH_NODE_TYPE_EVENT_RECORD, .end = end_about, .queue = queue_record, .check = check_event};
 static const struct command_kind WAIT = {
-    .type = CU_GRAPH_NODE_TYPE_WAIT_EVENT, .end = end_about, .queue = queue_wait};
+    .type = CU_GRAPH_NODE_TYPE_WAIT_EVENT, .end = end_about, .queue = queue_wait, .check = check_event};
 
 CUresult event_command(bool record, CUevent event, struct command **made) {
   if (!handle_is(EVENT, event, false)) return CUDA_ERROR_INVALID_HANDLE;

@@ -153,6 +153,16 @@ static CUresult launch_lanes(struct exec *exec, const struct stream_place *place
   return result;
 }
 
+/* What has to be alone in a segment may be impossible by now. */
+static CUresult check_segments(const struct plan *plan) {
+  for (size_t n = 0; n < plan->segment_count; n++) {
+    const struct segment *segment = &plan->segments[n];
+    const struct command *command = segment->alone ? segment->chain->commands[0] : NULL;
+    if (command && command->kind->check) CHECK(command->kind->check(command));
+  }
+  return CUDA_SUCCESS;
+}
+
 /* The lock is held. */
 static CUresult launch(struct exec *exec, const struct stream_place *place) {
   const struct plan *plan = &exec->plan;
@@ -160,6 +170,7 @@ static CUresult launch(struct exec *exec, const struct stream_place *place) {
   CUresult result;
   for (size_t lane = 0; lane < plan->lane_count; lane++)
     if (plan->lanes[lane].context) CHECK(context_check(plan->lanes[lane].context, plan->lanes[lane].context_id));
+  CHECK(check_segments(plan));
   CHECK(exec_memory_launch(&exec->memory, exec->flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH));
   if (!plan->segment_count)
     result = queue_step(exec, NULL, false, place, place->queue, &exec->last, exec->last != NULL, &last);

@@ -2,26 +2,38 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Iterator
 from graphlib import TopologicalSorter
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple
 
 from shim import tails
 from shim.layout import lib
 from shim.wire import Kind, NodeKind, Record
 
-Work: TypeAlias = "tuple[Any, ...]"
-
 _NODE_KINDS = {NodeKind.LAUNCH: Kind.LAUNCH, NodeKind.COPY: Kind.COPY, NodeKind.SET: Kind.SET,
                NodeKind.HOST_FUNCTION: Kind.HOST_FUNCTION, NodeKind.MEMORY_OPERATIONS: Kind.MEMORY_OPERATIONS}
 _OPERATIONS = {1: ("wait", 32), 4: ("wait", 64), 2: ("write", 32), 5: ("write", 64), 3: ("flush", 0), 6: ("barrier", 0)}
 """enum CUstreamBatchMemOpType."""
+_SIDES = {lib.WIRE_SIDE_HOST: "host", lib.WIRE_SIDE_DEVICE: "device", lib.WIRE_SIDE_ARRAY: "array",
+          lib.WIRE_SIDE_MANAGED: "managed"}
+
+
+class Work(NamedTuple):
+    """A piece of work; ``graph``: a node of one that was launched. ``what``: all that records and log both say of it,
+    addresses as the program has them."""
+
+    kind: str
+    graph: bool
+    stream: int
+    what: tuple[Any, ...]
 
 
 class Graph:
     """An executable graph as it was recorded."""
 
     def __init__(self, record: Record) -> None:
+        self.context, self.whole = record.body.context, bool(record.body.whole)
         self.nodes = {node.node: node for node in tails.nodes(record)}
         self.before: dict[int, set[int]] = {node: set() for node in self.nodes}
         for edge in tails.edges(record):
@@ -36,79 +48,123 @@ class Graph:
                 yield from self.in_order(name)
 
 
+class _Announced:
+    """What records have announced so far, and the work that they stand for."""
+
+    def __init__(self) -> None:
+        self.work: list[Work] = []
+        self._functions: dict[int, tuple[str, int | None]] = {}
+        self._devices: dict[int, int] = {}
+        self._graphs: dict[int, Graph] = {}
+
+    def take(self, record: Record) -> None:
+        body = record.body
+        if record.kind is Kind.FUNCTION:
+            self._functions[body.handle] = tails.name(record), body.parameter_bytes if body.known else None
+        elif record.kind is Kind.CONTEXT:
+            self._devices[body.handle] = body.device
+        elif record.kind is Kind.GRAPH_EXEC:
+            self._graphs[body.exec] = Graph(record)
+        elif record.kind is Kind.GRAPH_NODE:
+            (node,) = tails.nodes(record)
+            nodes = self._graphs[body.exec].nodes
+            assert node.node in nodes and node.parent == nodes[node.node].parent
+            nodes[node.node] = node
+        elif record.kind is Kind.END and body.kind == Kind.GRAPH_EXEC:
+            self._graphs.pop(body.handle, None)
+
+    def do(self, record: Record) -> None:
+        if record.kind is Kind.GRAPH_LAUNCH:
+            graph = self._graphs[record.body.exec]
+            assert graph.whole, "a graph is launched of which nobody knows what it does"
+            for node in graph.in_order():
+                if node.enabled and node.kind in _NODE_KINDS:
+                    context = node.context or graph.context
+                    self._pieces(_NODE_KINDS[node.kind], node, record.place.stream, context, graph=True)
+        elif record.kind in _NODE_KINDS.values():
+            stream, context = record.place
+            self._pieces(record.kind, record, stream, context, graph=False)
+
+    def _pieces(self, kind: Kind, of: Record | tails.Node, stream: int, context: int, graph: bool) -> None:
+        body = of.body
+        if kind is Kind.LAUNCH:
+            name, count = self._functions[body.function]
+            data = bytes(tails.launch_parameters(of)[:count])  # a program may give more than the kernel has
+            known = not body.flags & lib.WIRE_PARAMETERS_UNKNOWN
+            what = (name, self._devices[context], *body.grid, *body.block, body.shared,
+                    bool(body.flags & lib.WIRE_COOPERATIVE), _parameters(data, known))
+            self.work.append(Work("kernel", graph, stream, what))
+        elif kind is Kind.COPY:
+            count = body.width * body.height * body.depth
+            sides = (_side(body, body.from_), _side(body, body.to)) if count else ()
+            if count or graph:  # a call for nothing puts nothing into the stream
+                self.work.append(Work("copy", graph, stream, (body.width, body.height, body.depth, *sides)))
+        elif kind is Kind.SET:
+            value = body.value & (1 << 8 * body.element_bytes) - 1
+            pitch = body.pitch if body.height > 1 else 0
+            if body.width * body.height or graph:
+                self.work.append(Work("memset", graph, stream, (
+                    body.address, body.element_bytes, value, body.width, body.height, pitch)))
+        elif kind is Kind.HOST_FUNCTION:
+            self.work.append(Work("host function", graph, stream, (body.function, body.data)))
+        else:
+            for operation in tails.memory_operations(of):
+                verb, bits = _OPERATIONS[operation.type]
+                what = (verb, *((bits, operation.address, operation.value) if bits else ()))
+                self.work.append(Work("memory operation", graph, stream, what))
+
+
 def announced(found: Iterable[Record]) -> list[Work]:
     """Each piece of work in the order of the records. AssertionError: a graph is launched that is not whole."""
     found = list(found)
     failed = {record.body.of for record in found if record.kind is Kind.OUTCOME and record.body.result}
-    names: dict[int, str] = {}
-    graphs: dict[int, Graph | None] = {}
-    work: list[Work] = []
+    state = _Announced()
     for record in found:
-        body = record.body
-        if record.kind is Kind.FUNCTION:
-            names[body.handle] = tails.name(record)
-        elif record.kind is Kind.GRAPH_EXEC:
-            graphs[body.exec] = Graph(record) if body.whole else None
-        elif record.kind is Kind.GRAPH_NODE:
-            (node,) = tails.nodes(record)
-            graph = graphs[body.exec]
-            assert graph is not None and node.node in graph.nodes and node.parent == graph.nodes[node.node].parent
-            graph.nodes[node.node] = node
-        elif record.kind is Kind.END and body.kind == Kind.GRAPH_EXEC:
-            graphs.pop(body.handle, None)
-        elif record.flags & lib.WIRE_CAPTURED or record.sequence in failed:
-            continue
-        elif record.kind is Kind.GRAPH_LAUNCH:
-            graph = graphs[body.exec]
-            assert graph is not None, "a graph of which nobody knows what it does"
-            for node in graph.in_order():
-                if node.enabled and node.kind in _NODE_KINDS:
-                    work += _pieces(_NODE_KINDS[node.kind], node, names)
-        elif record.kind in _NODE_KINDS.values():
-            work += _pieces(record.kind, record, names)
-    return work
+        state.take(record)
+        if not record.flags & lib.WIRE_CAPTURED and record.sequence not in failed:
+            state.do(record)
+    return state.work
 
 
-def _pieces(kind: Kind, what: Record | tails.Node, names: dict[int, str]) -> Iterator[Work]:
-    body = what.body
-    if kind is Kind.LAUNCH:
-        cooperative = bool(body.flags & lib.WIRE_COOPERATIVE)
-        yield ("kernel", names[body.function], *body.grid, *body.block, body.shared, cooperative,
-               bytes(tails.launch_parameters(what)).hex())
-    elif kind is Kind.COPY:
-        yield "copy", body.width, body.height, body.depth, _start(body.from_), _start(body.to)
-    elif kind is Kind.SET:
-        value = body.value & (1 << 8 * body.element_bytes) - 1
-        yield "memset", body.address, body.element_bytes, value, body.width, body.height
-    elif kind is Kind.HOST_FUNCTION:
-        yield "host function", body.function, body.data
-    else:
-        for operation in tails.memory_operations(what):
-            verb, bits = _OPERATIONS[operation.type]
-            yield "memory operation", verb, *((bits, operation.address, operation.value) if bits else ())
+def _parameters(data: bytes, known: bool = True) -> str:
+    """As the log has them: long ones by their digest."""
+    if not known:
+        return "unknown"
+    return data.hex() if len(data) <= 4096 else hashlib.sha256(data).hexdigest()
 
 
-def _start(side: Any) -> int:
-    start: int = side.address + side.x + side.y * side.pitch + side.z * side.pitch * side.height
-    return start
+def _side(body: Any, side: Any) -> tuple[Any, ...]:
+    if side.kind == lib.WIRE_SIDE_ARRAY:
+        return "array", side.address, side.x, side.y, side.z
+    slice_ = side.pitch * side.height
+    start = side.address + side.x + side.y * side.pitch + side.z * slice_
+    return _SIDES[side.kind], start, side.pitch if body.height > 1 else 0, slice_ if body.depth > 1 else 0
 
 
 def done(log: Iterable[dict[str, Any]]) -> list[Work]:
     """The same of the lines of work in the driver's log."""
-    return [_line(line) for line in log if "work" in line]
+    return [Work(line["work"], line["graph"], int(line["stream"], 16), _line(line)) for line in log if "work" in line]
 
 
-def _line(line: dict[str, Any]) -> Work:
+def _line(line: dict[str, Any]) -> tuple[Any, ...]:
     kind = line["work"]
     if kind == "kernel":
-        return (kind, line["kernel"], *line["grid"], *line["block"], line["shared"], line["cooperative"],
-                line["parameters"])
+        return (line["kernel"], line["device"], *line["grid"], *line["block"], line["shared"], line["cooperative"],
+                line["parameters"] if "parameters" in line else line["parameters_sha256"])
     if kind == "copy":
-        ends = [int(line[side]["address"], 16) for side in ("source", "destination")]
-        return (kind, line["row"], line["rows"], line["slices"], *ends)
+        sides = [_place(line, line[side]) for side in ("source", "destination") if side in line]
+        return line["row"], line["rows"], line["slices"], *sides
     if kind == "memset":
-        return (kind, int(line["address"], 16), line["element"], line["value"], line["width"], line["rows"])
+        return (int(line["address"], 16), line["element"], line["value"], line["width"], line["rows"],
+                line["pitch"] if line["rows"] > 1 else 0)
     if kind == "host function":
-        return (kind, int(line["function"], 16), int(line["data"], 16))
+        return int(line["function"], 16), int(line["data"], 16)
     more = (line["bits"], int(line["address"], 16), line["value"]) if "bits" in line else ()
-    return (kind, line["operation"], *more)
+    return line["operation"], *more
+
+
+def _place(line: dict[str, Any], side: dict[str, Any]) -> tuple[Any, ...]:
+    if "array" in side:
+        return "array", int(side["array"], 16), *side["at"]
+    pitch, slice_ = (side["pitch"] if line["rows"] > 1 else 0), (side["slice"] if line["slices"] > 1 else 0)
+    return side["memory"], int(side["address"], 16), pitch, slice_

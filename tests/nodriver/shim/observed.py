@@ -9,8 +9,9 @@ import struct
 import subprocess
 import tempfile
 import threading
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,18 +27,19 @@ from tools import shim
 SECONDS = 120.0
 PAUSE = 0.05
 FLEET = "A100-80G,L40S;from=A100-80G:to=L40S:bandwidth_gb_s=23:peer=true"
+_WORK = Instrument(work=True)
 
 
-@dataclass(frozen=True)
-class Observed:
-    """``clients``: the records of each process that called the driver, in the order in which they came. ``log``: the
-    lines of the driver's instrument."""
+@dataclass
+class Seen:
+    """What is known of programs once they have ended. ``clients``: the records of each process that called the driver,
+    in the order in which they came. ``log``: the lines of the driver's instrument. ``variables``: what the environment
+    of the programs has to have."""
 
-    status: int
-    output: str
-    errors: str
-    clients: list[list[Record]]
-    log: list[dict[str, Any]]
+    variables: dict[str, str]
+    options: int = 0
+    clients: list[list[Record]] = field(default_factory=list)
+    log: list[dict[str, Any]] = field(default_factory=list)
 
     @property
     def records(self) -> list[Record]:
@@ -51,29 +53,49 @@ class Observed:
         return [line for line in self.log if "work" in line and kind in ("", line["work"])]
 
 
+@dataclass
+class Observed(Seen):
+    """Of a program that was run."""
+
+    status: int = 0
+    output: str = ""
+    errors: str = ""
+
+
 def symbol(record: Record) -> str:
     """The driver function that a record names."""
     return functions()[record.function].symbol
 
 
-def observe(command: Sequence[str | Path], *, devices: str = FLEET, options: int = 0, instrument: bool = True,
-            calls: bool = False, rules: Sequence[Fail | Delay] = (), base: Mapping[str, str] | None = None,
-            reuse: bool = False, seconds: float = SECONDS, **variables: str) -> Observed:
-    """Run a program, which may start others. ``options``: enum wire_option. ``rules``: what fails or comes late in the
-    driver; ``reuse``: it gives handles again at once."""
+@contextmanager
+def watch(options: int = 0, instrument: Instrument = _WORK, preload: bool = True) -> Iterator[Seen]:
+    """See programs that run meanwhile and have ended then. ``options``: enum wire_option. ``instrument``: without the
+    name of its log. Without ``preload`` they run bare, so that there is only the log."""
     with tempfile.TemporaryDirectory(prefix="shim-") as name:
         folder = Path(name)  # short, as the path of a socket has to be
-        wanted = Instrument(rules=rules, reuse=reuse)
-        if instrument:
-            wanted = replace(wanted, log=folder / "log", calls=calls, work=True)
+        logs = instrument.calls or instrument.work
+        wanted = replace(instrument, log=folder / "log") if logs else instrument
         with wanted.variables() as told, Listener(folder / "socket", options) as listener:
-            environment = softgpu.environment(devices, base=os.environ if base is None else base) | dict(told)
-            environment |= preloaded(folder / "socket", softgpu.environ.FOLDER / "libcuda.so.1") | variables
-            done = subprocess.run([str(word) for word in command], env=environment, capture_output=True, text=True,
-                                  stdin=subprocess.DEVNULL, timeout=seconds, check=False)
-        log = list(wanted.records()) if instrument else []
-    clients = [list(records(b"".join(parts))) for parts in listener.taken]
-    return Observed(done.returncode, done.stdout, done.stderr, clients, log)
+            seen = Seen(dict(told), options)
+            if preload:
+                seen.variables |= preloaded(folder / "socket", softgpu.environ.FOLDER / "libcuda.so.1")
+            yield seen
+        seen.log = wanted.records()
+        seen.clients = [list(records(b"".join(parts))) for parts in listener.taken]
+
+
+def observe(command: Sequence[str | Path], *, devices: str = FLEET, options: int = 0, instrument: bool = True,
+            calls: bool = False, rules: Sequence[Fail | Delay] = (), reuse: bool = False, preload: bool = True,
+            base: Mapping[str, str] | None = None, cwd: Path | None = None, seconds: float = SECONDS, **variables: str
+            ) -> Observed:
+    """Run a program, which may start others, and :func:`watch` it. ``rules``: what fails or comes late in the driver;
+    ``reuse``: it gives handles again at once."""
+    wanted = Instrument(calls=calls and instrument, work=instrument, rules=rules, reuse=reuse)
+    with watch(options, wanted, preload) as seen:
+        environment = softgpu.environment(devices, base=os.environ if base is None else base)
+        done = subprocess.run([str(word) for word in command], env=environment | seen.variables | variables, cwd=cwd,
+                              capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=seconds, check=False)
+    return Observed(seen.variables, options, seen.clients, seen.log, done.returncode, done.stdout, done.stderr)
 
 
 def preloaded(listening: Path, driver: Path) -> dict[str, str]:

@@ -26,12 +26,14 @@ def sanitized(name: str, parts: Sequence[str], folder: Path) -> Path:
     return program
 
 
-def linked(name: str, folder: Path, kind: str = "", *flags: str) -> Path:
-    """The program of a file of ``c/``, linked with the software driver as any program is with a driver; ``kind``: of
-    sanitizers for both."""
+def linked(name: str, folder: Path, kind: str = "", *flags: str, source: Path | None = None, against: bool = True
+           ) -> Path:
+    """The program of a file of ``c/``, or of another ``source``, linked with the software driver as any program is with
+    a driver, or not; ``kind``: of sanitizers for both."""
     program = folder / name
+    library = [driver.build(PYTHON, kind)] if against else []
     command = [native.compiler(), *native.FLAGS, *native.sanitizer_flags(kind), f"-I{driver.headers(PYTHON)}", *flags,
-               FOLDER / f"{name}.c", "-o", program, driver.build(PYTHON, kind)]
+               source or FOLDER / f"{name}.c", "-o", program, *library]
     made = subprocess.run(command, capture_output=True, text=True, check=False)
     assert made.returncode == 0, made.stderr[:2000]
     return program

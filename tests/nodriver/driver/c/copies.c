@@ -303,6 +303,7 @@ static void batches(void) {
   fresh();
   for (int y = 0; y < 4; y++) memcpy(expected + 10 * y, from + y * WIDE, 10);
   for (int y = 0; y < 4; y++) memcpy(expected + 500 + 10 * y, from + (y + (y > 1)) * WIDE, 10);
+  OK(cuStreamSynchronize(NULL));
   OK(cuMemcpy3DBatchAsync_v2(2, solids, 0, stream));
   CHECK(same(a));
   solids[1].src.type = CU_MEMCPY_OPERAND_TYPE_ARRAY;

@@ -284,8 +284,10 @@ static void events(void) {
   OK(cuEventDestroy(end));
   launch(exec);
   OK(cuEventDestroy(external));
-  GIVES(CUDA_ERROR_INVALID_HANDLE, cuGraphLaunch(exec, stream));
+  int before = begun;
+  GIVES(CUDA_ERROR_INVALID_HANDLE, cuGraphLaunch(exec, stream)); /* and nothing of it is done */
   OK(cuStreamSynchronize(stream));
+  CHECK(begun == before);
   OK(cuEventDestroy(start));
   OK(cuGraphExecDestroy(exec));
   OK(cuGraphDestroy(graph));
