@@ -63,13 +63,8 @@ CUresult hook_cuStreamSynchronize(CUstream stream) { SYNCHRONIZE(cuStreamSynchro
 CUresult hook_cuStreamSynchronize_ptsz(CUstream stream) { SYNCHRONIZE(cuStreamSynchronize_ptsz, true); }
 
 /* The stream's lock is held from the question to the record: work that another thread gives it meanwhile is recorded
-<<<<<<< HEAD
- * behind, and not among what is done. If another thread is just giving it work, which may take until the stream has room,
- * nothing is waited for and nothing recorded: that it was done then would be of no use. */
-=======
  * behind, and not among what is done. If another thread is just giving it work, which may take until the stream has
  * room, nothing is waited for and nothing recorded: that it was done then would be of no use. */
->>>>>>> main
 static CUresult queried(struct stream *held, unsigned number, CUresult result) {
   inside--;
   if (!held) return result;
