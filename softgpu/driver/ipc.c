@@ -164,6 +164,7 @@ EXPORTED CUresult cuIpcCloseMemHandle(CUdeviceptr pointer) {
   struct allocation removed;
   struct here here;
   CHECK(current(&here));
+  strict_wait(here.context); /* what is queued may use it */
   pthread_mutex_lock(&lock);
   clean();
   struct opened *opened = all;

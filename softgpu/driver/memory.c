@@ -55,17 +55,29 @@ static void let_go(const struct allocation *allocation) {
   memory_give_back(allocation);
 }
 
-/* Take away an allocation of one of some kinds (bits) that begins at an address. */
+/* An allocation of one of some kinds (bits) that begins at an address; NULL without one. */
+static const struct allocation *beginning(uint64_t start, unsigned kinds) {
+  const struct allocation *found = allocation_with(start, 1);
+  bool good = found && found->start == start && kinds >> found->kind & 1 &&
+              !(found->kind == POOLED && pooled_leaves(found->object));
+  return good ? found : NULL;
+}
+
+/* Take one away, after the work that may use it; for memory of no context that is the program's business. */
 static CUresult take_away(uint64_t start, unsigned kinds, CUresult otherwise) {
   struct allocation removed;
   CHECK(capture_permits());
-  allocations_write();
-  const struct allocation *found = allocation_with(start, 1);
-  bool good = found && found->start == start && kinds >> found->kind & 1 &&
-              !(found->kind == POOLED && pooled_leaves(found->object)) && allocation_remove(start, &removed);
+  allocations_read();
+  const struct allocation *found = beginning(start, kinds);
+  CUcontext context = found ? found->context : NULL;
   allocations_release();
-  if (!good) return otherwise;
-  let_go(&removed);
+  if (!found) return otherwise;
+  if (context) strict_wait(context);
+  allocations_write();
+  bool good = beginning(start, kinds) && allocation_remove(start, &removed);
+  allocations_release();
+  if (!good) return otherwise; /* another thread was faster */
+  memory_give_back(&removed);
   return CUDA_SUCCESS;
 }
 

@@ -1,4 +1,6 @@
 /* What random calls have found: work for what is no more, or for nothing at all. */
+#include <time.h>
+
 #include "check.h"
 
 static const char PTX[] =
@@ -31,6 +33,39 @@ static void context_of_a_graph(void) {
   OK(cuGraphExecDestroy(exec));
   OK(cuGraphDestroy(graph));
   OK(cuCtxDestroy(other));
+}
+
+static void CUDA_CB wait_a_moment(void *unused) {
+  (void)unused;
+  nanosleep(&(struct timespec){0, 20000000}, NULL);
+}
+
+/* Memory is freed while kernels that use it are queued: they are done first, whatever kind of memory it is. */
+static void memory_in_use(void) {
+  CUcontext context;
+  CUmodule module;
+  CUfunction put;
+  CUdeviceptr memory[3];
+  void *pinned;
+  static char own[4096] __attribute__((aligned(4096)));
+  OK(cuCtxCreate(&context, NULL, 0, 0));
+  OK(cuModuleLoadData(&module, PTX));
+  OK(cuModuleGetFunction(&put, module, "put"));
+  OK(cuMemAlloc(&memory[0], 64));
+  OK(cuMemHostAlloc(&pinned, 64, CU_MEMHOSTALLOC_DEVICEMAP));
+  OK(cuMemHostGetDevicePointer(&memory[1], pinned, 0));
+  OK(cuMemHostRegister(own, sizeof own, CU_MEMHOSTREGISTER_DEVICEMAP));
+  OK(cuMemHostGetDevicePointer(&memory[2], own, 0));
+  for (int kind = 0; kind < 3; kind++) {
+    OK(cuLaunchHostFunc(NULL, wait_a_moment, NULL));
+    OK(cuLaunchKernel(put, 1, 1, 1, 1, 1, 1, 0, NULL, (void *[]){&memory[kind]}, NULL));
+    if (kind == 0) { OK(cuMemFree(memory[0])); }
+    if (kind == 1) { OK(cuMemFreeHost(pinned)); }
+    if (kind == 2) { OK(cuMemHostUnregister(own)); }
+    OK(cuCtxSynchronize());
+  }
+  CHECK(own[0] == 7);
+  OK(cuCtxDestroy(context));
 }
 
 /* Nodes that copy and fill nothing leave what is there. */
@@ -99,6 +134,7 @@ static void nothing_there(void) {
 int main(void) {
   OK(cuInit(0));
   context_of_a_graph();
+  memory_in_use();
   nothing();
   outside();
   nothing_there();
