@@ -11,11 +11,11 @@
 
 #include "doors.h"
 
-/* Past the limit on files' sizes the system would end the program. */
-static bool within_limit(int file, size_t more) {
+/* Past the limit on files' sizes the system would end the program, and so it would for a pipe whose reader has gone. */
+static bool can_take(int file, size_t more) {
   struct rlimit limit;
   struct stat now;
-  return getrlimit(RLIMIT_FSIZE, &limit) == 0 && fstat(file, &now) == 0 &&
+  return getrlimit(RLIMIT_FSIZE, &limit) == 0 && fstat(file, &now) == 0 && !S_ISFIFO(now.st_mode) &&
          (limit.rlim_cur == RLIM_INFINITY || (rlim_t)now.st_size + more <= limit.rlim_cur);
 }
 
@@ -34,11 +34,11 @@ void say(const char *format, ...) {
   line[used++] = '\n';
   int before = errno, cancel;
   pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-  /* A pipe that nobody reads is not waited for. */
+  /* Nobody is waited for who might read a pipe. */
   int file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
   if (file >= 0) {
     /* At once, so that lines of several processes stay whole. */
-    ssize_t written = within_limit(file, (size_t)used) ? write(file, line, (size_t)used) : 0;
+    ssize_t written = can_take(file, (size_t)used) ? write(file, line, (size_t)used) : 0;
     (void)written;
     close(file);
   }

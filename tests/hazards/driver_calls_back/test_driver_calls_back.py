@@ -13,7 +13,7 @@ import pytest
 from tests import null_driver
 from tests.hazards.conftest import Build
 from tests.hazards.kit import run
-from tests.hazards.listener import Kind
+from tests.hazards.listener import Answer, Kind
 
 HERE = Path(__file__).resolve().parent
 NOT_INITIALIZED = 3
@@ -29,6 +29,13 @@ def test_calls_from_inside_the_driver(build: Build) -> None:
     (client,) = done.clients
     assert client.counts(Kind.LAUNCH) == {"cuLaunchKernel": 50}
     assert not client.kinds(Kind.CALL, Kind.OTHER_WORK), "the driver's own"
+
+
+def test_fifty_threads_of_an_ordinary_driver(build: Build) -> None:
+    """Those that come while one of them opens the driver and greets wait for that."""
+    done = run([build("program.c", "-pthread")], answer=Answer.LATE, seconds=5)
+    assert (done.status, done.output, done.errors) == (0, "1\n", "")
+    assert len(done.clients) == 1 and done.launches() == 50
 
 
 @pytest.mark.long
