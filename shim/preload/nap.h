@@ -21,7 +21,7 @@ static inline uint64_t now(void) {
 static inline void nap(long nanoseconds) {
   int before = errno; /* what a program sees of it must not change */
   struct timespec time = {0, nanoseconds};
-  syscall(SYS_nanosleep, &time, NULL);
+  syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &time, NULL);
   errno = before;
 }
 
