@@ -25,7 +25,8 @@ class CannotStart(ShimTrouble):
 
 
 class Signals:
-    """Signals that are taken from a queue between ``with`` and its end, in all threads that are started there."""
+    """Signals that are taken from a queue between ``with`` and its end, in all threads that are started there. There
+    must be no other threads: one that does not block a signal would get it, and the process would end."""
 
     def __enter__(self) -> Signals:
         self.before = signal.pthread_sigmask(signal.SIG_BLOCK, PASSED_ON | {signal.SIGCHLD})

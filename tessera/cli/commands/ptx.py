@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ptxparse.launch_text import EXAMPLE, parse_launch
+from ptxparse.launch_text import EXAMPLE
 from tessera.cli import exits
-from tessera.cli.examination import FileFindings, apply_launch, examine
-from tessera.cli.reporters import ptx_json, ptx_text
 from tessera.errors import ExitCode, UsageError
+
+if TYPE_CHECKING:  # imported when they are needed, so that other verbs start without what comes with them
+    from tessera.cli.examination import FileFindings
 
 
 def ptx(
@@ -27,6 +28,10 @@ def ptx(
     Exit code 1: a kernel is opaque, nothing bounded can be said of it. 2: an option does not fit. 3: a file is
     missing or malformed; the others are still shown.
     """
+    from ptxparse.launch_text import parse_launch
+    from tessera.cli.examination import apply_launch, examine
+    from tessera.cli.reporters import ptx_json, ptx_text
+
     wanted = parse_launch(launch) if launch is not None else None
     found = [examine(path, kernel) for path in files]
     check_kernel(found, kernel)

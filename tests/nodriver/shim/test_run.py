@@ -9,6 +9,8 @@ import signal
 import subprocess
 import sys
 import threading
+import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -104,6 +106,30 @@ def test_signals_reach_the_program() -> None:
             assert process.stdout.readline() == f"{said}\n"
         assert process.wait(SECONDS) == 5
         deadline.cancel()
+
+
+def test_no_thread_of_the_command_is_open_to_signals() -> None:
+    """Else a signal that comes while the main thread does something else would go there, and end the command."""
+    with subprocess.Popen(command("--", "sleep", "60"), env=environment(), stderr=subprocess.DEVNULL) as process:
+        try:
+            until = time.monotonic() + SECONDS
+            while not (threads := blocked_signals(process.pid)) or len(threads) < 3:
+                assert process.poll() is None and time.monotonic() < until
+                time.sleep(0.02)
+            wanted = 1 << signal.SIGTERM - 1 | 1 << signal.SIGUSR1 - 1
+            assert all(mask & wanted == wanted for thread, mask in threads.items() if thread != process.pid)
+        finally:
+            process.terminate()
+            process.wait(SECONDS)
+
+
+def blocked_signals(process: int) -> dict[int, int]:
+    """The mask of each thread that there is."""
+    found = {}
+    for status in Path(f"/proc/{process}/task").glob("*/status"):
+        with suppress(OSError):
+            found[int(status.parent.name)] = int(status.read_text().partition("SigBlk:")[2].split()[0], 16)
+    return found
 
 
 def test_a_terminals_interrupt_comes_once() -> None:
