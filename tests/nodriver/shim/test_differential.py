@@ -26,8 +26,8 @@ ADDRESSES = {"kernels"}
 """What kernels of these write are addresses."""
 STALE = {"links"}
 """These need handles that are no more to be nobody's."""
-THREADS = {"pools"}
-"""Threads of these take each other's handles."""
+THREADS = {"captures", "graph_many", "pools", "streams"}
+"""Threads of these make streams, and take each other's handles."""
 MODELLED = {"clock"}
 """These hold modelled times to what they should be, to which the library's own work in streams adds."""
 LONG = {"memory"}
