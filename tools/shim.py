@@ -15,7 +15,7 @@ READER = tuple([SOURCES / name for name in ("check.c", "reader.c", "reader.h", "
 EXPORTS = SOURCES / "preload" / "exports.map"
 MADE = BUILD / "native" / "shim"
 
-USERS = frozenset({"shim", "device", "hazards"})
+USERS = frozenset({"shim", "device", "clients", "hazards"})
 """Tiers and benchmarks that need both."""
 
 

@@ -6,7 +6,7 @@ import fcntl
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from importlib.metadata import distribution
@@ -18,6 +18,7 @@ from tools.steps import BUILD, ROOT
 FOLDER = BUILD / "clients"
 """Caches of the clients and of the engine. They stay between runs; a clone without them only takes longer."""
 PROGRAMS = Path(__file__).resolve().parent / "programs"
+SOURCES = Path(__file__).resolve().parent / "c"
 MACHINE = "A100-80G,L40S"
 SECONDS = 240.0
 OURS = ("SOFTGPU_", "TESSERA_", "CUDA_", "NVRTC_", "TRITON_", "NUMBA_", "XDG_", "LD_", "DEV", "JIT", "CACHE", "PYTHON")
@@ -40,12 +41,18 @@ def made(name: str) -> Path:
 
 
 def run(program: str, *arguments: str | Path, seconds: float = SECONDS, **variables: str) -> str:
-    """What a program of ``programs/`` prints, which must end well and in time; its errors are shown if it does not."""
-    command = [sys.executable, str(PROGRAMS / program), *map(str, arguments)]
-    done = subprocess.run(command, env=environment(**variables), capture_output=True, text=True, timeout=seconds,
-                          stdin=subprocess.DEVNULL, check=False)
-    assert done.returncode == 0, f"{program} ended with {done.returncode}\n{done.stdout[-4000:]}\n{done.stderr[-8000:]}"
-    return done.stdout
+    """What a program of ``programs/`` prints."""
+    return done([sys.executable, PROGRAMS / program, *arguments], seconds, **variables).stdout
+
+
+def done(command: Sequence[str | Path], seconds: float = SECONDS, **variables: str
+         ) -> subprocess.CompletedProcess[str]:
+    """A program that must end well and in time; its errors are shown if it does not."""
+    ended = subprocess.run(command, env=environment(**variables), capture_output=True, text=True, timeout=seconds,
+                           stdin=subprocess.DEVNULL, check=False)
+    said = f"{command} ended with {ended.returncode}\n{ended.stdout[-4000:]}\n{ended.stderr[-8000:]}"
+    assert ended.returncode == 0, said
+    return ended
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from shim.wire import Kind, lib
-from tests.nodriver.shim.expansion import Work, announced, done
+from tests.nodriver.shim.expansion import Work, announced, by_record, done
 from tests.nodriver.shim.observed import Observed, Seen
 
 ANYWHERE = [(re.compile(pattern), put) for pattern, put in (
@@ -38,6 +38,27 @@ def assert_complete(seen: Seen) -> Counter[str]:
     if not more and len(seen.clients) == 1:
         assert _in_streams(said) == _in_streams(work)
     return Counter(piece.kind for piece in work)
+
+
+def assert_contents(seen: Seen) -> int:
+    """What records say of the bytes that came to the host is true of what came there: two hashes of them, by different
+    functions, are the same for the same copies. How many copies that were."""
+    pairs = set[tuple[bytes, str]]()
+    count = 0
+    log: dict[Work, list[str]] = defaultdict(list)
+    for line, piece in zip(seen.work(), done(seen.log), strict=True):
+        log[piece].append(line.get("sha256", ""))
+    for records in seen.clients:
+        contents = {record.body.of: record.body.content for record in records
+                    if record.kind is Kind.OUTCOME and record.body.has_content}
+        for record, piece in by_record(records):
+            if record.kind is Kind.COPY and record.body.to.kind == lib.WIRE_SIDE_HOST and log[piece]:
+                digest = log[piece].pop(0)
+                if record.sequence in contents:
+                    pairs.add((contents[record.sequence], digest))
+                    count += 1
+    assert len(pairs) == len({content for content, _ in pairs}) == len({digest for _, digest in pairs})
+    return count
 
 
 def _own(seen: Seen) -> set[Work]:
@@ -80,29 +101,29 @@ def masked(text: str) -> str:
     return text
 
 
-def assert_same_work(bare: Seen, under: Seen, addresses: bool = False) -> int:
+def assert_same_work(bare: Seen, under: Seen, ordered: bool = True, addresses: bool = False) -> int:
     """The same was done in both, by streams in the same order, with the same bytes brought to the host, which are
-    counted. ``addresses``: what comes to the host are addresses, and handles come back, so that neither is compared."""
+    counted. ``ordered``: handles come back in the same order in both (``STEADY``), so that they tell streams apart.
+    ``addresses``: what comes to the host are addresses, which are not compared."""
     assert not bare.clients
     own = {hex(piece.what[0]) for piece in _own(under)}
-    one, other = (_without_addresses(seen.log, own, addresses) for seen in (bare, under))
+    one, other = (_sequences(seen.log, own, ordered, addresses) for seen in (bare, under))
     assert other == one, f"only under the library: {list(other - one)[:5]}; only bare: {list(one - other)[:5]}"
     return sum(line["bytes"] for line in under.work("copy") if "sha256" in line)
 
 
-def _without_addresses(log: Iterable[dict[str, Any]], own: set[str], addresses: bool) -> Counter[Any]:
-    """Sequences of streams, and pieces that have no order, as often as each is there."""
+def _sequences(log: Iterable[dict[str, Any]], own: set[str], ordered: bool, addresses: bool) -> Counter[Any]:
+    """What streams did one after the other, and pieces that have no order, as often as each is there."""
     streams, found = defaultdict(list), Counter[Any]()
     for line in log:
         if "work" not in line or line.get("function") in own:
             continue
         sides = [(line[side]["memory"], line[side].get("device")) for side in ("source", "destination") if side in line]
-        piece = (line["work"], *(str(line.get(name)) for name in SAME), *sides)
-        if addresses:
-            piece = tuple(word for word in piece if word != line.get("sha256"))
-        if addresses or line["graph"] or int(line["stream"], 16) <= 2:
-            found[piece] += 1
-        else:
+        same = [line.get(name) for name in SAME if name != "sha256" or not addresses]
+        piece = (line["work"], *map(str, same), *sides)
+        if ordered and int(line["stream"], 16) > 2 and not line["graph"]:
             streams[line["stream"]].append(piece)
+        else:
+            found[piece] += 1
     found.update(map(tuple, streams.values()))
     return found

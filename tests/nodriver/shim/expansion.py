@@ -29,6 +29,14 @@ class Work(NamedTuple):
     what: tuple[Any, ...]
 
 
+class Function(NamedTuple):
+    """``bytes``: of its parameters; None: not known. ``context``: its module's, 0 for a library's, which has none."""
+
+    name: str
+    bytes: int | None
+    context: int
+
+
 class Graph:
     """An executable graph as it was recorded."""
 
@@ -49,18 +57,22 @@ class Graph:
 
 
 class _Announced:
-    """What records have announced so far, and the work that they stand for."""
+    """What records have announced so far, and the work that the last one stands for."""
 
     def __init__(self) -> None:
         self.work: list[Work] = []
-        self._functions: dict[int, tuple[str, int | None]] = {}
+        self._functions: dict[int, Function] = {}
+        self._modules: dict[int, int] = {}
         self._devices: dict[int, int] = {}
         self._graphs: dict[int, Graph] = {}
 
     def take(self, record: Record) -> None:
         body = record.body
         if record.kind is Kind.FUNCTION:
-            self._functions[body.handle] = tails.name(record), body.parameter_bytes if body.known else None
+            count = body.parameter_bytes if body.known else None
+            self._functions[body.handle] = Function(tails.name(record), count, self._modules.get(body.module, 0))
+        elif record.kind is Kind.MODULE:
+            self._modules[body.handle] = body.context
         elif record.kind is Kind.CONTEXT:
             self._devices[body.handle] = body.device
         elif record.kind is Kind.GRAPH_EXEC:
@@ -79,43 +91,49 @@ class _Announced:
             assert graph.whole, "a graph is launched of which nobody knows what it does"
             for node in graph.in_order():
                 if node.enabled and node.kind in _NODE_KINDS:
-                    context = node.context or graph.context
-                    self._pieces(_NODE_KINDS[node.kind], node, record.place.stream, context, graph=True)
+                    self._pieces(_NODE_KINDS[node.kind], node, record.place.stream, node.context, graph=graph)
         elif record.kind in _NODE_KINDS.values():
             stream, context = record.place
-            self._pieces(record.kind, record, stream, context, graph=False)
+            self._pieces(record.kind, record, stream, context, graph=None)
 
-    def _pieces(self, kind: Kind, of: Record | tails.Node, stream: int, context: int, graph: bool) -> None:
+    def _pieces(self, kind: Kind, of: Record | tails.Node, stream: int, context: int, graph: Graph | None) -> None:
         body = of.body
+
+        def add(kind: str, *what: Any) -> None:
+            self.work.append(Work(kind, graph is not None, stream, what))
+
         if kind is Kind.LAUNCH:
-            name, count = self._functions[body.function]
-            data = bytes(tails.launch_parameters(of)[:count])  # a program may give more than the kernel has
+            function = self._functions[body.function]
+            data = bytes(tails.launch_parameters(of)[:function.bytes])  # a program may give more than the kernel has
             known = not body.flags & lib.WIRE_PARAMETERS_UNKNOWN
-            what = (name, self._devices[context], *body.grid, *body.block, body.shared,
-                    bool(body.flags & lib.WIRE_COOPERATIVE), _parameters(data, known))
-            self.work.append(Work("kernel", graph, stream, what))
+            context = context or function.context or (graph.context if graph else 0)
+            add("kernel", function.name, self._devices[context], *body.grid, *body.block, body.shared,
+                bool(body.flags & lib.WIRE_COOPERATIVE), _parameters(data, known))
         elif kind is Kind.COPY:
             count = body.width * body.height * body.depth
             sides = (_side(body, body.from_), _side(body, body.to)) if count else ()
             if count or graph:  # a call for nothing puts nothing into the stream
-                self.work.append(Work("copy", graph, stream, (body.width, body.height, body.depth, *sides)))
+                add("copy", body.width, body.height, body.depth, *sides)
         elif kind is Kind.SET:
             value = body.value & (1 << 8 * body.element_bytes) - 1
             pitch = body.pitch if body.height > 1 else 0
             if body.width * body.height or graph:
-                self.work.append(Work("memset", graph, stream, (
-                    body.address, body.element_bytes, value, body.width, body.height, pitch)))
+                add("memset", body.address, body.element_bytes, value, body.width, body.height, pitch)
         elif kind is Kind.HOST_FUNCTION:
-            self.work.append(Work("host function", graph, stream, (body.function, body.data)))
+            add("host function", body.function, body.data)
         else:
             for operation in tails.memory_operations(of):
                 verb, bits = _OPERATIONS[operation.type]
-                what = (verb, *((bits, operation.address, operation.value) if bits else ()))
-                self.work.append(Work("memory operation", graph, stream, what))
+                add("memory operation", verb, *((bits, operation.address, operation.value) if bits else ()))
 
 
 def announced(found: Iterable[Record]) -> list[Work]:
     """Each piece of work in the order of the records. AssertionError: a graph is launched that is not whole."""
+    return [piece for _, piece in by_record(found)]
+
+
+def by_record(found: Iterable[Record]) -> Iterator[tuple[Record, Work]]:
+    """The same with the record that says so, which may be that of a graph's launch."""
     found = list(found)
     failed = {record.body.of for record in found if record.kind is Kind.OUTCOME and record.body.result}
     state = _Announced()
@@ -123,7 +141,8 @@ def announced(found: Iterable[Record]) -> list[Work]:
         state.take(record)
         if not record.flags & lib.WIRE_CAPTURED and record.sequence not in failed:
             state.do(record)
-    return state.work
+            yield from ((record, piece) for piece in state.work)
+            state.work.clear()
 
 
 def _parameters(data: bytes, known: bool = True) -> str:

@@ -27,7 +27,9 @@ from tools import shim
 SECONDS = 120.0
 PAUSE = 0.05
 FLEET = "A100-80G,L40S;from=A100-80G:to=L40S:bandwidth_gb_s=23:peer=true"
-_WORK = Instrument(work=True)
+WORK = Instrument(work=True)
+STEADY = Instrument(work=True, reuse=True)
+"""So that handles come back in the same order in every run."""
 
 
 @dataclass
@@ -68,7 +70,7 @@ def symbol(record: Record) -> str:
 
 
 @contextmanager
-def watch(options: int = 0, instrument: Instrument = _WORK, preload: bool = True) -> Iterator[Seen]:
+def watch(options: int = 0, instrument: Instrument = WORK, preload: bool = True) -> Iterator[Seen]:
     """See programs that run meanwhile and have ended then. ``options``: enum wire_option. ``instrument``: without the
     name of its log. Without ``preload`` they run bare, so that there is only the log."""
     with tempfile.TemporaryDirectory(prefix="shim-") as name:

@@ -4,15 +4,17 @@ call all there is of the driver, right and wrong, and programs that find it in a
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from shim.wire import lib
 from tests.material import ROOT
 from tests.nodriver.driver.programs import FOLDER
-from tests.nodriver.shim.differential import assert_complete, assert_same_text, assert_same_work
-from tests.nodriver.shim.observed import observe
+from tests.nodriver.shim.differential import assert_complete, assert_contents, assert_same_text, assert_same_work
+from tests.nodriver.shim.observed import Observed, observe
 from tests.nodriver.shim.programs import linked
 from tools import driver
 
@@ -22,6 +24,10 @@ IDLE = {"contexts", "fleets", "links", "notes", "occupancy", "peers"}
 """These give the driver nothing to do."""
 ADDRESSES = {"kernels"}
 """What kernels of these write are addresses."""
+STALE = {"links"}
+"""These need handles that are no more to be nobody's."""
+THREADS = {"captures", "graph_many", "pools", "streams"}
+"""Threads of these make streams, and take each other's handles."""
 MODELLED = {"clock"}
 """These hold modelled times to what they should be, to which the library's own work in streams adds."""
 LONG = {"memory"}
@@ -36,13 +42,16 @@ RUNS = [
 def test_programs_of_the_drivers_tests(name: str, options: int, tmp_path: Path,
                                        record_property: pytest.RecordProperty) -> None:
     program = linked(name, tmp_path, source=FOLDER / f"{name}.c")
-    under = observe([program], options=options, cwd=tmp_path)
+    under = observe([program], options=options, reuse=name not in STALE, cwd=tmp_path)
     pieces = assert_complete(under)
     assert (not pieces) == (name in IDLE)
-    bare = observe([program], preload=False, cwd=tmp_path)
+    if options:
+        record_property("contents that came to the host", assert_contents(under))
+    bare = observe([program], preload=False, reuse=name not in STALE, cwd=tmp_path)
     assert bare.status == 0
     assert_same_text(bare, under)
-    record_property("bytes to the host", assert_same_work(bare, under, name in ADDRESSES))
+    brought = assert_same_work(bare, under, name not in THREADS, name in ADDRESSES)
+    record_property("bytes to the host", brought)
     record_property("pieces of work", pieces.total())
 
 
@@ -77,6 +86,40 @@ def test_a_part_finds_the_driver(find: int, load: str, tmp_path: Path) -> None:
         assert under.clients == []
     else:
         assert assert_complete(under) == {"copy": 3, "kernel": 4, "memset": 3, "host function": 3}
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory: pytest.TempPathFactory) -> tuple[Observed, Observed]:
+    folder = tmp_path_factory.mktemp("pair")
+    flags = ["-DPART", f"-DFIND={NUMBERED}", "-fPIC", "-shared"]
+    part = linked("ways", folder, "", *flags, against=False).rename(folder / "part.so")
+    program = linked("ways", folder, against=False)
+    bare, under = (observe([program, part, "plain", driver.LIBRARY], options=PAYLOADS, preload=preload)
+                   for preload in (False, True))
+    return bare, under
+
+
+def changed(seen: Observed, number: int, *lines: dict[str, Any]) -> Observed:
+    """With other lines in place of a piece of work in the log."""
+    log = seen.work()
+    return replace(seen, log=[*log[:number], *lines, *log[number + 1:]])
+
+
+def test_what_is_missed_or_said_twice_is_found(pair: tuple[Observed, Observed]) -> None:
+    """Each piece of work that is in the log once more or once less than in the records, or otherwise."""
+    bare, under = pair
+    assert assert_complete(under) and assert_contents(under) == 2
+    for number, line in enumerate(under.work()):
+        for lines in ((), (line, line), ({**line, "graph": not line["graph"]},), ({**line, "stream": "0x77"},)):
+            with pytest.raises(AssertionError):
+                assert_complete(changed(under, number, *lines))
+    for number, line in enumerate(bare.work()):
+        for lines in ((), (line, line)):
+            with pytest.raises(AssertionError):
+                assert_same_work(changed(bare, number, *lines), under)
+        if "sha256" in line:
+            with pytest.raises(AssertionError):
+                assert_same_work(changed(bare, number, {**line, "sha256": "0" * 64}), under)
 
 
 CTYPES = """

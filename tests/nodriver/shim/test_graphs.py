@@ -21,8 +21,6 @@ from tests.nodriver.shim.expansion import announced, done
 from tests.nodriver.shim.observed import Observed, observe
 
 C = Path(__file__).resolve().parent / "c"
-DRIVER_PROGRAMS = ("captures", "graphs", "graph_kernels", "graph_many", "memops", "streams")
-"""They check what a driver does with graphs, captures and streams."""
 MODES = {"global": "0", "thread local": "1", "relaxed": "2"}
 """enum CUstreamCaptureMode."""
 EXCHANGE = "cuThreadExchangeStreamCaptureMode"
@@ -42,11 +40,10 @@ print(total)
 """
 
 
-def run(folder: Path, name: str, *arguments: str, source: Path = C, calls: bool = False, rules: Sequence[Fail] = ()
-        ) -> Observed:
+def run(folder: Path, name: str, *arguments: str, calls: bool = False, rules: Sequence[Fail] = ()) -> Observed:
     """A C program, which must end well."""
-    seen = observe([compile_program(folder / name, [source / f"{name}.c"], ""), *arguments], calls=calls,
-                   rules=rules)
+    program = compile_program(folder / name, [C / f"{name}.c"], "")
+    seen = observe([program, *arguments], calls=calls, rules=rules)
     assert seen.status == 0, seen.errors
     return seen
 
@@ -59,18 +56,13 @@ def lines(seen: Observed) -> list[Any]:
     return [json.loads(line) for line in seen.output.splitlines()]
 
 
-@pytest.mark.parametrize("name", DRIVER_PROGRAMS)
-def test_a_driver_does_the_same_under_the_library(tmp_path: Path, name: str) -> None:
-    seen = run(tmp_path, name, source=C.parents[1] / "driver" / "c")
-    assert of_kind(seen.clients[0], Kind.SYNCHRONIZE)
-
-
 def test_a_captured_graph_is_known_node_by_node(tmp_path: Path) -> None:
     """Three kernels of two streams, launched ten times: thirty executions."""
     seen = run(tmp_path, "graph_nodes", "captured")
     work = announced(seen.records)
     assert work == done(seen.log)
-    assert [piece[:3] for piece in work] == [("kernel", "mix", grid) for grid in (2, 3, 4)] * LAUNCHES
+    assert [(piece.graph, piece.what[:3]) for piece in work] == [
+        (True, ("mix", 0, grid)) for grid in (2, 3, 4)] * LAUNCHES
     captured = of_kind(seen.records, Kind.LAUNCH, Kind.EVENT_RECORD, Kind.EVENT_WAIT)
     joins = captured[2]  # the second stream, which is not captured before
     assert joins.kind is Kind.EVENT_WAIT and not joins.flags
