@@ -52,6 +52,11 @@ class Report:
         self.skipped[reason] += 1
         self.doubts[reason] += 1
 
+    @property
+    def all_agree(self) -> bool:
+        """Whether everything was done, and every result that was compared is that of the trace."""
+        return not (self.mismatched or self.unverifiable or self.skipped)
+
     def mismatch(self, found: Mismatch) -> None:
         self.mismatched += 1
         if len(self.mismatches) < MOST_MISMATCHES:

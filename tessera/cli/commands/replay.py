@@ -50,5 +50,5 @@ def replay(
         replay_json.write(request, report, sys.stdout)
     else:
         replay_text.write(request, report)
-    if report.mismatched:
+    if report.mismatched or (request.verify and not report.all_agree):
         raise typer.Exit(int(ExitCode.FINDING))
