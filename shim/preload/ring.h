@@ -14,6 +14,7 @@ struct ring {
   char *records;      /* mapped twice in a row, so that no record is cut in two */
   uint64_t head;      /* as in `shared` */
   uint64_t tail;      /* as it was when somebody looked */
+  uint64_t backed;    /* up to where pages have been asked for: the first time around they are not there */
   uint64_t sequence;  /* of the last record */
   uint64_t lost;      /* since the last epoch began */
   uint32_t process;   /* whose it is */
