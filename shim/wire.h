@@ -182,7 +182,8 @@ struct wire_call {
 
 enum wire_how { WIRE_BY_DLSYM = 1, WIRE_BY_PROC_ADDRESS = 2 };
 
-/* `head.function` is the function; one that is called without such a record is linked to, or was found in private ways. */
+/* `head.function` is the function; one that is called without such a record is linked to, or was found in private
+ * ways. */
 struct wire_door {
   struct wire_head head;
   uint32_t how;        /* enum wire_how */
@@ -341,9 +342,9 @@ struct wire_export {
 };
 
 /* Before the call that ends something. If that fails, a record of WIRE_OUTCOME says so, and what has not ended is
- * announced once more. With a module its functions and variables end, with a library also its modules, with a context all
- * that belongs to it, with an executable graph its new parameters, with a range all that is mapped in it and the rights
- * to it, with each thing that others may use its export. WIRE_CAPTURED: nothing ends, it is a node of a graph. */
+ * announced once more. With a module its functions and variables end, with a library also its modules, with a context
+ * all that belongs to it, with an executable graph its new parameters, with a range all that is mapped in it and the
+ * rights to it, with each thing that others may use its export. WIRE_CAPTURED: nothing ends, it is a node of a graph. */
 struct wire_end {
   struct wire_head head;
   uint64_t handle; /* or address; of a link its state */

@@ -3,8 +3,8 @@
  *
  *     drain SOCKET
  *
- * Prints a line when it listens, and at the end one JSON object. Between looks at the ring it sleeps, for times that grow
- * while nothing comes. */
+ * Prints a line when it listens, and at the end one JSON object. Between looks at the ring it sleeps, for times that
+ * grow while nothing comes. */
 #include <errno.h>
 #include <poll.h>
 #include <stdbool.h>

@@ -149,7 +149,7 @@ HIDDEN __attribute__((used)) void *note_call(size_t number) {
 
 /* Arguments are kept where they are, also those in vector registers. */
 #define COMMON(name, target)                                                                                      \
-  __asm__(".text\n.globl " #name "\n.hidden " #name "\n" #name ":\n"                                                                                 \
+  __asm__(".text\n.globl " #name "\n.hidden " #name "\n" #name ":\n" \
           "pushq %rdi\npushq %rsi\npushq %rdx\npushq %rcx\npushq %r8\npushq %r9\npushq %rax\npushq %r10\n"        \
           "subq $128, %rsp\n"                                                                                     \
           "movups %xmm0, (%rsp)\nmovups %xmm1, 16(%rsp)\nmovups %xmm2, 32(%rsp)\nmovups %xmm3, 48(%rsp)\n"        \

@@ -1,5 +1,5 @@
-/* Launches that are seldom met: on several devices at once, and by the oldest functions, for which parameters, blocks and
- * shared memory were set by calls before. */
+/* Launches that are seldom met: on several devices at once, and by the oldest functions, for which parameters, blocks
+ * and shared memory were set by calls before. */
 #include "doors.h"
 #include "hooks.h"
 #include "launch.h"
@@ -10,7 +10,8 @@ enum { MOST_DEVICES = 64 };
 
 /* One record for each device's, before the call. It fails for all or none. */
 CUresult hook_cuLaunchCooperativeKernelMultiDevice(CUDA_LAUNCH_PARAMS_v1 *list, unsigned count, unsigned flags) {
-  if (!list || count > MOST_DEVICES || !recording()) return real.cuLaunchCooperativeKernelMultiDevice(list, count, flags);
+  if (!list || count > MOST_DEVICES || !recording())
+    return real.cuLaunchCooperativeKernelMultiDevice(list, count, flags);
   uint64_t sequences[MOST_DEVICES];
   for (unsigned i = 0; i < count; i++) {
     const CUDA_LAUNCH_PARAMS_v1 *one = &list[i];

@@ -32,7 +32,8 @@ static bool map_twice(int file, struct ring *ring) {
   char *place = mmap(NULL, whole, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (place == MAP_FAILED) return false;
   int how = MAP_SHARED | MAP_FIXED;
-  bool done = mmap(place, WIRE_HEAD_BYTES + (size_t)WIRE_RING_BYTES, PROT_READ | PROT_WRITE, how, file, 0) != MAP_FAILED &&
+  bool done = mmap(place, WIRE_HEAD_BYTES + (size_t)WIRE_RING_BYTES, PROT_READ | PROT_WRITE, how, file, 0) !=
+                  MAP_FAILED &&
               mmap(place + WIRE_HEAD_BYTES + WIRE_RING_BYTES, WIRE_RING_BYTES, PROT_READ | PROT_WRITE, how, file,
                    WIRE_HEAD_BYTES) != MAP_FAILED &&
               madvise(place, whole, MADV_DONTFORK) == 0;

@@ -1,7 +1,8 @@
 /* One piece of work that a call queues: a record, then the call, and what the driver said if it did not want it.
  *
  *   struct work work;
- *   struct wire_set *record = work_begin(&work, WIRE_SET, NUMBER_cuMemsetD8Async, sizeof *record, stream_of(stream, false));
+ *   struct wire_set *record = work_begin(&work, WIRE_SET, NUMBER_cuMemsetD8Async, sizeof *record,
+ *                                        stream_of(stream, false));
  *   record->body = ...
  *   work_call(&work, record);
  *   return work_end(&work, real.cuMemsetD8Async(...));

@@ -1,5 +1,5 @@
-/* Checks mutations of the records on standard input, each in memory of its own of exactly their size, and prints how many
- * were records to the end and how many were not. The sanitizers see what is read outside. */
+/* Checks mutations of the records on standard input, each in memory of its own of exactly their size, and prints how
+ * many were records to the end and how many were not. The sanitizers see what is read outside. */
 #include "reader.h"
 
 #include <stdio.h>

@@ -39,8 +39,8 @@ int main(int count, char **words) {
 #define FUNCTIONS(F)                                                                                               \
   F(cuInit) F(cuDevicePrimaryCtxRetain) F(cuCtxSetCurrent) F(cuModuleLoadData) F(cuModuleGetFunction) F(cuMemAlloc) \
   F(cuMemcpyHtoD) F(cuMemcpyDtoH) F(cuMemcpyDtoHAsync) F(cuMemsetD32Async) F(cuLaunchKernel) F(cuLaunchHostFunc)    \
-  F(cuStreamCreate) F(cuStreamBeginCapture) F(cuStreamEndCapture) F(cuStreamSynchronize) F(cuGraphInstantiateWithFlags) \
-  F(cuGraphLaunch) F(cuMemFree)
+  F(cuStreamCreate) F(cuStreamBeginCapture) F(cuStreamEndCapture) F(cuStreamSynchronize)                           \
+  F(cuGraphInstantiateWithFlags) F(cuGraphLaunch) F(cuMemFree)
 
 #define TEXT(symbol) #symbol
 #define POINTER(name) __typeof__(&name) name##_;
