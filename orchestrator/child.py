@@ -34,13 +34,20 @@ class Signals:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
                  ) -> None:
-        while signal.sigtimedwait(PASSED_ON, 0):
+        while taken(PASSED_ON, 0):
             pass  # they have been obeyed: the program is over
         signal.pthread_sigmask(signal.SIG_SETMASK, self.before)
 
     def pause(self, seconds: float) -> bool:
         """Wait so long; whether a signal came meanwhile that asks to end."""
-        return signal.sigtimedwait(PASSED_ON, seconds) is not None
+        return taken(PASSED_ON, seconds) is not None
+
+
+def taken(signals: frozenset[signal.Signals], seconds: float) -> signal.struct_siginfo | None:
+    """The next of some signals, which are blocked; None without one in so many seconds. A process that was stopped for
+    longer gets something from ``sigtimedwait`` that is no signal: Python 3.11 does not see that nothing came."""
+    told = signal.sigtimedwait(signals, seconds)
+    return told if told and told.si_signo in signals else None
 
 
 def run(command: Sequence[str], environment: Mapping[str, str], signals: Signals,
@@ -54,7 +61,7 @@ def run(command: Sequence[str], environment: Mapping[str, str], signals: Signals
         if found:
             code = os.waitstatus_to_exitcode(status)
             return code if code >= 0 else 128 - code
-        told = signal.sigtimedwait(PASSED_ON | {signal.SIGCHLD}, WAIT_SECONDS)
+        told = taken(PASSED_ON | {signal.SIGCHLD}, WAIT_SECONDS)
         # What the kernel itself sends comes from the terminal, which has told the program too.
         if told and told.si_signo != signal.SIGCHLD and told.si_code <= 0:
             os.kill(process, told.si_signo)

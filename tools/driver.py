@@ -21,7 +21,7 @@ EXPORTS = SOURCES / "exports.map"
 INFO = "engine-info"
 """What lies beside the library for the engine's client; ``softgpu.engine.version`` writes it."""
 
-USERS = frozenset({"driver", "clients", "device", "llm", "shim", "hazards"})
+USERS = frozenset({"driver", "clients", "device", "llm", "shim", "hazards", "record", "stopped"})
 """Tiers and benchmarks that need the driver, and the run-time's ``engine-info`` beside it."""
 
 

@@ -15,7 +15,7 @@ READER = tuple([SOURCES / name for name in ("check.c", "reader.c", "reader.h", "
 EXPORTS = SOURCES / "preload" / "exports.map"
 MADE = BUILD / "native" / "shim"
 
-USERS = frozenset({"shim", "device", "clients", "hazards"})
+USERS = frozenset({"shim", "device", "clients", "hazards", "record", "stopped"})
 """Tiers and benchmarks that need both."""
 
 

@@ -20,7 +20,7 @@ CLIENTS_LOCK = ROOT / "requirements" / "clients.lock"
 KIT_LOCKS = {python: ROOT / "requirements" / f"kit-{python}.lock" for python in ("3.11", "3.12")}
 """For each version of Python that the kit supports; nothing of it is installed here: see ``tools/kit.py``."""
 
-CLIENTS_USERS = frozenset({"clients", "llm"})
+CLIENTS_USERS = frozenset({"clients", "llm", "record", "stopped"})
 """Tiers and benchmarks that need the packages of ``CLIENTS_LOCK``."""
 
 NETWORK_ADVICE = "pip needs a package index it can reach; try again when the network is there."

@@ -222,6 +222,21 @@ def test_a_command_that_is_stopped_loses_nothing(tmp_path: Path) -> None:
     assert found["records"] == int(done.stdout) > 200
 
 
+def test_no_signal_comes_of_standing_still() -> None:
+    """Python's ``sigtimedwait`` gives something after a stop that was longer than the wait."""
+    program = ("import signal\nfrom orchestrator.child import Signals\n"
+               "with Signals() as signals:\n    print('ready', flush=True)\n"
+               "    print(any([signals.pause(0.05) for _ in range(20)]))\n")
+    with subprocess.Popen([sys.executable, "-c", program], cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout and process.stdout.readline() == "ready\n"
+        for _ in range(4):
+            process.send_signal(signal.SIGSTOP)
+            time.sleep(0.15)
+            process.send_signal(signal.SIGCONT)
+            time.sleep(0.02)
+        assert process.stdout.read() == "False\n"
+
+
 def test_nonsense_of_a_program_is_said() -> None:
     done = run(*client("garbage", "10"), text="")
     assert done.returncode == 0
