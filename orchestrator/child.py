@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 
@@ -13,7 +14,6 @@ PASSED_ON = frozenset({signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGT
 _IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
 NOT_FOUND, NOT_STARTED = 127, 126
 """Exit codes of shells for a program that is not there, and for one that cannot be started."""
-WAIT_SECONDS = 1.0
 
 
 class CannotStart(ShimTrouble):
@@ -30,24 +30,24 @@ class Signals:
 
     def __enter__(self) -> Signals:
         self.before = signal.pthread_sigmask(signal.SIG_BLOCK, PASSED_ON | {signal.SIGCHLD})
+        self.child = signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # one that ignores it never hears how children end
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
                  ) -> None:
-        while taken(PASSED_ON, 0):
-            pass  # they have been obeyed: the program is over
+        while signal.sigpending() & PASSED_ON:
+            signal.sigwaitinfo(PASSED_ON)  # they have been obeyed: the program is over
+        signal.signal(signal.SIGCHLD, self.child)
         signal.pthread_sigmask(signal.SIG_SETMASK, self.before)
 
     def pause(self, seconds: float) -> bool:
-        """Wait so long; whether a signal came meanwhile that asks to end."""
-        return taken(PASSED_ON, seconds) is not None
-
-
-def taken(signals: frozenset[signal.Signals], seconds: float) -> signal.struct_siginfo | None:
-    """The next of some signals, which are blocked; None without one in so many seconds. A process that was stopped for
-    longer gets something from ``sigtimedwait`` that is no signal: Python 3.11 does not see that nothing came."""
-    told = signal.sigtimedwait(signals, seconds)
-    return told if told and told.si_signo in signals else None
+        """Wait so long; whether a signal came meanwhile that asks to end. Not by ``sigtimedwait``: in Python 3.11 that
+        gives a signal that never came, when the process was stopped for longer than it was to wait."""
+        time.sleep(seconds)
+        came = signal.sigpending() & PASSED_ON
+        if came:
+            signal.sigwaitinfo(came)
+        return bool(came)
 
 
 def run(command: Sequence[str], environment: Mapping[str, str], signals: Signals,
@@ -61,9 +61,9 @@ def run(command: Sequence[str], environment: Mapping[str, str], signals: Signals
         if found:
             code = os.waitstatus_to_exitcode(status)
             return code if code >= 0 else 128 - code
-        told = taken(PASSED_ON | {signal.SIGCHLD}, WAIT_SECONDS)
+        told = signal.sigwaitinfo(PASSED_ON | {signal.SIGCHLD})
         # What the kernel itself sends comes from the terminal, which has told the program too.
-        if told and told.si_signo != signal.SIGCHLD and told.si_code <= 0:
+        if told.si_signo != signal.SIGCHLD and told.si_code <= 0:
             os.kill(process, told.si_signo)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import shlex
 import signal
 import subprocess
 import sys
@@ -235,6 +236,13 @@ def test_no_signal_comes_of_standing_still() -> None:
             process.send_signal(signal.SIGCONT)
             time.sleep(0.02)
         assert process.stdout.read() == "False\n"
+
+
+def test_a_parent_that_ignores_its_children() -> None:
+    words = shlex.join(command("--", "sh", "-c", "exit 7"))
+    done = subprocess.run(["sh", "-c", f"trap '' CHLD; exec {words}"], env=environment(), capture_output=True,
+                          timeout=SECONDS, check=False)
+    assert done.returncode == 7
 
 
 def test_nonsense_of_a_program_is_said() -> None:
