@@ -219,11 +219,12 @@ def test_only_what_uses_the_run_time_needs_a_c_compiler(monkeypatch: pytest.Monk
         (lambda: tasks.test(["driver"], False, 1), ["install", "run-time", "driver", "driver"]),
         (lambda: tasks.test(["shim"], False, 1), ["install", "run-time", "driver", "extension", "shim"]),
         (lambda: tasks.test(["device"], False, 1), ["install", "run-time", "driver", "extension", "device"]),
-        (lambda: tasks.test(["clients"], False, 1), ["install clients", "run-time", "driver", "clients"]),
+        (lambda: tasks.test(["clients"], False, 1), ["install clients", "run-time", "driver", "extension", "clients"]),
         (lambda: tasks.bench("parse", [], False), ["install", "benchmark"]),
         (lambda: tasks.bench("engine", [], False), ["install", "run-time", "benchmark"]),
         (lambda: tasks.bench("driver", [], False), ["install", "run-time", "driver", "benchmark"]),
         (lambda: tasks.bench("llm", [], False), ["install clients", "run-time", "driver", "benchmark"]),
+        (lambda: tasks.bench("record", [], False), ["install clients", "run-time", "driver", "extension", "benchmark"]),
         (tasks.build, ["install", "run-time", "driver", "extension", "wheel"]),
     ):
         done.clear()
