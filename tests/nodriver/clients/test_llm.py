@@ -1,4 +1,5 @@
-"""SmolLM2-135M-Instruct in tinygrad on the software driver answers and goes on as on tinygrad's CPU device."""
+"""SmolLM2-135M-Instruct in tinygrad on the software driver goes on as on tinygrad's CPU device; what its server answers
+is a matter of ``test_shim.py``."""
 
 from __future__ import annotations
 
@@ -22,13 +23,6 @@ def tied(step: dict[str, float]) -> bool:
 def test_the_answers_are_those_of_these_questions() -> None:
     assert (EXPECTED["question"], EXPECTED["prompt"], len(EXPECTED["steps"])) == (llm.QUESTION, llm.PROMPT, llm.COUNT)
     assert len({step["token"] for step in EXPECTED["steps"]}) > 5
-
-
-def test_the_server_answers_as_on_the_cpu() -> None:
-    reply = llm.answer("CUDA:PTX")
-    assert reply["object"] == "chat.completion"
-    assert reply["choices"][0]["message"] == EXPECTED["answer"]["message"]
-    assert reply["usage"] == EXPECTED["answer"]["usage"]
 
 
 @pytest.mark.parametrize("device", ["CUDA"])
