@@ -8,9 +8,15 @@ from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 
-from orchestrator.reader import Reader
+from shim.errors import ShimMissing, ShimTrouble
+
+try:
+    from orchestrator.reader import Reader
+except ModuleNotFoundError as error:
+    if (error.name or "").partition(".")[0] != "zmq":
+        raise
+    raise ShimMissing("records need the package pyzmq (the extra 'shim'): pip install 'tessera-gpu[shim]'") from error
 from orchestrator.session import Session, Sink
-from shim.errors import ShimTrouble
 from shim.listen import Client, Listener
 from shim.room import room, socket_in
 

@@ -1,4 +1,4 @@
-"""What works without the packages of the extra ``softgpu``, and what does not wait for them."""
+"""What works without the packages of the extras, what says that it needs them, and what does not wait for them."""
 
 from __future__ import annotations
 
@@ -44,6 +44,14 @@ def test_the_engine_without_them_says_what_it_needs() -> None:
     program = "from softgpu.engine.errors import EngineError\ntry:\n    from softgpu.engine import LoadedModule\n"
     done = python(BLOCK + program + "except (EngineError, ImportError) as error:\n    print(error)")
     assert done.stdout.startswith("the software GPU needs the package llvmlite (the extra 'softgpu')"), done.stderr
+
+
+def test_running_a_program_without_zmq_says_what_it_needs() -> None:
+    block = "import sys\nsys.modules['zmq'] = None\nfrom tessera.cli.app import main\n"
+    done = python(f"{block}sys.argv[1:] = ['run', '--fleet', 'L4', '--', 'true']\nsys.exit(main())")
+    assert (done.returncode, done.stderr) == (
+        4, "tessera: records need the package pyzmq (the extra 'shim'): pip install 'tessera-gpu[shim]'\n"
+    )
 
 
 def test_every_name_of_the_engine_is_there() -> None:
