@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "doors.h"
+#include "session.h"
 
 /* Past the limit on files' sizes the system would end the program, and so it would for a pipe whose reader has gone. */
 static bool can_take(int file, size_t more) {
@@ -34,6 +35,8 @@ void say(const char *format, ...) {
   line[used++] = '\n';
   int before = errno, cancel;
   pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+  struct standard standard;
+  standard_taken(&standard);
   /* Nobody is waited for who might read a pipe. */
   int file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
   if (file >= 0) {
@@ -42,6 +45,7 @@ void say(const char *format, ...) {
     (void)written;
     close(file);
   }
+  standard_free(&standard);
   pthread_setcancelstate(cancel, NULL);
   errno = before;
 }

@@ -52,9 +52,12 @@ static void record_driver(struct session *new) {
 
 static bool open_session(struct session *new) {
   const char *path = getenv("TESSERA_SOCKET");
+  struct standard standard;
+  standard_taken(&standard);
   int file = ring_make(&new->ring);
   bool live = file >= 0 && greet(path, file, &new->options);
   if (file >= 0) close(file);
+  standard_free(&standard);
   if (!live) {
     SAY_ONCE("nobody takes records at %s: calls only pass", path);
     return false;

@@ -15,19 +15,12 @@
 
 #define ANSWER_NANOSECONDS 1000000000ull
 
-int not_standard(int file) {
-  if (file < 0 || file > STDERR_FILENO) return file;
-  int other = fcntl(file, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-  close(file);
-  return other;
-}
-
 static int connected(const char *path) {
   struct sockaddr_un address = {.sun_family = AF_UNIX};
   size_t length = strlen(path);
   if (length >= sizeof address.sun_path) return -1;
   memcpy(address.sun_path, path, length);
-  int file = not_standard(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  int file = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (file < 0) return -1;
   if (connect(file, (struct sockaddr *)&address, sizeof address) == 0) return file;
   close(file);

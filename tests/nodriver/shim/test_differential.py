@@ -28,6 +28,9 @@ STALE = {"links"}
 """These need handles that are no more to be nobody's."""
 THREADS = {"captures", "graph_many", "pools", "streams"}
 """Threads of these make streams, and take each other's handles."""
+FAILED = {"graph_kernels"}
+"""These launch graphs with nodes of a context that has failed and of one that has not: what is done of those hangs on
+the moment at which the failure is noticed."""
 MODELLED = {"clock"}
 """These hold modelled times to what they should be, to which the library's own work in streams adds."""
 LONG = {"memory"}
@@ -50,8 +53,9 @@ def test_programs_of_the_drivers_tests(name: str, options: int, tmp_path: Path,
     bare = observe([program], preload=False, reuse=name not in STALE, cwd=tmp_path)
     assert bare.status == 0
     assert_same_text(bare, under)
-    brought = assert_same_work(bare, under, name not in THREADS, name in ADDRESSES)
-    record_property("bytes to the host", brought)
+    if name not in FAILED:
+        brought = assert_same_work(bare, under, name not in THREADS, name in ADDRESSES)
+        record_property("bytes to the host", brought)
     record_property("pieces of work", pieces.total())
 
 
