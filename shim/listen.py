@@ -1,7 +1,8 @@
 """Takes programs in: a Unix socket where the preload library says hello, and a relay for each that may stay.
 
-A program that says hello waits for the answer, so it gets one as soon as there is a process for its relay, which gets
-ready while the program goes on. What says something else is refused, and why is counted.
+A program that says hello waits for the answer, so it gets one as soon as there is a process for its relay. The first
+relay is started before any program, as Python takes longer to start than a busy program to fill its ring. What says
+something else is refused, and why is counted.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import NamedTuple
 
 from shim.errors import WireError
 from shim.messages import HELLO, read_hello, welcome
@@ -62,10 +63,22 @@ class Refused(Exception):
 
 
 @dataclass
+class _Relay:
+    """A relay that runs, and the socket by which it is told what to do; it ends when that is closed."""
+
+    process: subprocess.Popen[bytes]
+    line: socket.socket
+
+
+@dataclass
 class _Served:
     client: Client
     process: int  # a pidfd
-    relay: subprocess.Popen[bytes]
+    started: _Relay
+
+    @property
+    def relay(self) -> subprocess.Popen[bytes]:
+        return self.started.process
 
     @property
     def lives(self) -> bool:
@@ -90,6 +103,7 @@ class Listener:
         self._numbers = count(1)
         self._pending: dict[socket.socket, float] = {}
         self._served: list[_Served] = []
+        self._spare: _Relay | None = None
         self._stop = threading.Event()
         self._selector = selectors.DefaultSelector()
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -101,6 +115,7 @@ class Listener:
         self._socket.listen(MOST_CLIENTS)
         self._socket.setblocking(False)
         self._selector.register(self._socket, selectors.EVENT_READ)
+        self._spare = _start()
         self._thread.start()
 
     def living(self) -> list[Client]:
@@ -115,18 +130,20 @@ class Listener:
             connection.close()
         self._socket.close()
         self.path.unlink(missing_ok=True)
-        for served in self._served:
-            with suppress(OSError):
-                _input(served.relay).close()  # by which it knows
+        relays = [served.started for served in self._served] + ([self._spare] if self._spare else [])
+        for relay in relays:
+            relay.line.close()  # by which it knows
         end = time.monotonic() + END_SECONDS
-        for served in self._served:
+        for relay in relays:
             try:
-                served.relay.wait(max(0.0, end - time.monotonic()))
+                relay.process.wait(max(0.0, end - time.monotonic()))
             except subprocess.TimeoutExpired:
-                served.relay.kill()
-                served.relay.wait(END_SECONDS)
+                relay.process.kill()
+                relay.process.wait(END_SECONDS)
+        for served in self._served:
             os.close(served.process)
         self._served.clear()
+        self._spare = None
         self._selector.close()
 
     def _run(self) -> None:
@@ -200,7 +217,9 @@ class Listener:
         process = os.pidfd_open(number)  # it waits for the answer, so it is still this process
         way = self._begun(client)
         try:
-            relay = _start(Configuration(descriptors[0], process, number, client.number, *way))
+            relay = self._relay()
+            told = Configuration(number, client.number, *way)
+            socket.send_fds(relay.line, [told.line()], [descriptors[0], process])
         except OSError as error:
             os.close(process)
             self._ended(client, 1)
@@ -209,10 +228,19 @@ class Listener:
         with suppress(OSError):  # who is gone already has a relay that will see it
             connection.send(welcome(client.number, self._options), socket.MSG_NOSIGNAL)
 
+    def _relay(self) -> _Relay:
+        """The one that is ready, if it still is, or a new one. Raises OSError."""
+        ready, self._spare = self._spare, None
+        if ready and ready.process.poll() is None:
+            return ready
+        if ready:
+            ready.line.close()
+        return _start()
+
     def _collect(self) -> None:
         for served in [one for one in self._served if one.relay.poll() is not None]:
             self._served.remove(served)
-            _input(served.relay).close()
+            served.started.line.close()
             os.close(served.process)
             self._ended(served.client, served.relay.returncode)
 
@@ -228,17 +256,16 @@ def _receive(connection: socket.socket, descriptors: list[int]) -> bytes:
     return message
 
 
-def _input(relay: subprocess.Popen[bytes]) -> IO[bytes]:
-    assert relay.stdin is not None
-    return relay.stdin
-
-
-def _start(told: Configuration) -> subprocess.Popen[bytes]:
-    """A relay in a session of its own, so that what a terminal sends to the program does not end it."""
+def _start() -> _Relay:
+    """A relay in a session of its own, so that what a terminal sends to the program does not end it. Raises OSError."""
     environment = {name: value for name, value in os.environ.items() if name not in ("LD_PRELOAD", SOCKET.name)}
     command = [sys.executable, "-c", _RELAY, *map(os.path.abspath, sys.path)]
-    relay = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, cwd="/", env=environment,
-                             pass_fds=(told.ring, told.process), start_new_session=True)
-    _input(relay).write(told.line())
-    _input(relay).flush()
-    return relay
+    line, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    try:
+        with other:
+            process = subprocess.Popen(command, stdin=other.fileno(), stdout=subprocess.DEVNULL, cwd="/",
+                                       env=environment, start_new_session=True)
+    except OSError:
+        line.close()
+        raise
+    return _Relay(process, line)

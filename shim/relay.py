@@ -12,6 +12,7 @@ import json
 import os
 import select
 import signal
+import socket as socket_module
 import sys
 import time
 from dataclasses import asdict, dataclass
@@ -35,11 +36,9 @@ HIGH_WATER = 2
 
 @dataclass(frozen=True)
 class Configuration:
-    """``ring`` and ``process`` are descriptors (memory; pidfd of the program), ``number`` the program's process.
-    Keys as ZeroMQ writes them, empty without encryption: the reader's public one, the relay's own two."""
+    """``number`` is the program's process. Keys as ZeroMQ writes them, empty without encryption: the reader's public
+    one, the relay's own two."""
 
-    ring: int
-    process: int
     number: int
     client: int
     endpoint: str
@@ -68,16 +67,17 @@ def ready(descriptor: int) -> bool:
 
 
 class Relay:
-    """Sends a ring's records over a socket; ``parent`` is a descriptor that becomes ready when the parent ends."""
+    """Sends a ring's records over a socket; ``process`` and ``parent`` are descriptors that become ready when the
+    program and the parent end."""
 
-    def __init__(self, ring: Ring, socket: zmq.Socket[bytes], told: Configuration, parent: int) -> None:
-        self._ring, self._socket, self._told, self._parent = ring, socket, told, parent
+    def __init__(self, ring: Ring, socket: zmq.Socket[bytes], told: Configuration, process: int, parent: int) -> None:
+        self._ring, self._socket, self._told, self._process, self._parent = ring, socket, told, process, parent
         self._number = 0
 
     def run(self) -> None:
         """Until the program has ended and the reader has all. Raises ParentEnded and NoMoreWanted."""
         while True:
-            ended = ready(self._told.process)  # asked first: whatever it wrote is there now
+            ended = ready(self._process)  # asked first: whatever it wrote is there now
             try:
                 data = self._ring.take(MOST)
             except WireError:
@@ -91,7 +91,7 @@ class Relay:
                 self._send(b"", last=1)
                 break
             else:
-                self._ring.wait(self._told.process, self._parent, round(WAIT_SECONDS * 1e6))
+                self._ring.wait(self._process, self._parent, round(WAIT_SECONDS * 1e6))
                 self._look()
         while True:
             self._look(WAIT_SECONDS)
@@ -119,8 +119,13 @@ class Relay:
 def main() -> int:
     """The exit status: 0 when all was received, 1 when it ended before."""
     signal.pthread_sigmask(signal.SIG_SETMASK, [])
-    told = Configuration(**json.loads(sys.stdin.buffer.readline()))
     context = zmq.Context()
+    line = socket_module.socket(fileno=sys.stdin.fileno())
+    message, descriptors, _, _ = socket_module.recv_fds(line, MOST, 2)
+    if not message:
+        return 1
+    told = Configuration(**json.loads(message))
+    memory, process = descriptors
     socket = context.socket(zmq.DEALER)
     socket.setsockopt(zmq.IDENTITY, identity(told.client))
     socket.set_hwm(HIGH_WATER)
@@ -130,10 +135,10 @@ def main() -> int:
         socket.curve_publickey = told.public_key.encode()
         socket.curve_secretkey = told.secret_key.encode()
     try:
-        with Ring(told.ring) as ring:
-            os.close(told.ring)
+        with Ring(memory) as ring:
+            os.close(memory)
             socket.connect(told.endpoint)
-            Relay(ring, socket, told, sys.stdin.fileno()).run()
+            Relay(ring, socket, told, process, line.fileno()).run()
     except NoMoreWanted:
         return 0
     except ParentEnded:

@@ -18,9 +18,8 @@ enum { LINE = 64, AHEAD = 2048, BACKED_AT_ONCE = 1 << 19 };
 #endif
 
 #define MILLISECOND 1000000ull
-/* How long a program may have to wait in a call, without that anything is read, and in all. */
-#define PATIENCE (4 * MILLISECOND)
-#define PATIENCE_IN_ALL (8 * MILLISECOND)
+/* How long a program may have to wait in a call for the reader to make room. */
+#define PATIENCE (9 * MILLISECOND)
 #define PATIENCE_FOR_CONTENTS (2000 * MILLISECOND)
 
 /* A child that was forked off has other threads than those that its memory remembers. */
@@ -79,12 +78,9 @@ static uint64_t room_left(struct ring *ring) {
 
 /* Under the lock, like all up to `record_end`. */
 static bool wait_for(struct ring *ring, size_t bytes) {
-  uint64_t began = now(), moved = began, tail = ring->tail;
+  uint64_t deadline = now() + PATIENCE;
   while (room_left(ring) < bytes) {
-    uint64_t time = now();
-    if (ring->tail != tail) moved = time;
-    tail = ring->tail;
-    if (time - moved > PATIENCE || time - began > PATIENCE_IN_ALL) return false;
+    if (now() > deadline) return false;
     nap(NAP);
   }
   return true;

@@ -121,11 +121,20 @@ def test_programs_at_a_time_are_bounded(service: Service, monkeypatch: pytest.Mo
 def test_a_relay_that_does_not_start_is_no_reason_to_stop(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    assert FakeClient(str(service.socket)).welcome.accepted  # by the relay that was there before
     monkeypatch.setattr(listen.sys, "executable", "/no/such/python")
     assert not FakeClient(str(service.socket)).welcome.accepted
     monkeypatch.undo()
     assert FakeClient(str(service.socket)).welcome.accepted
     assert service.listener.refused == {"no relay for it: No such file or directory": 1}
+
+
+def test_a_relay_that_has_ended_before_its_program_came_is_replaced(service: Service) -> None:
+    spare = service.listener._spare
+    assert spare is not None
+    spare.process.kill()
+    spare.process.wait(10)
+    assert FakeClient(str(service.socket)).welcome.accepted
 
 
 def test_every_room_is_its_own_and_those_left_behind_go() -> None:
