@@ -41,9 +41,6 @@ void *real_dlsym(void *handle, const char *symbol);
  * take if this library were not there. False: there is none. */
 bool find_driver(char *path, size_t size);
 
-/* proc_address.c: what a program gets for a function `found` that the driver gave for a name. */
-void *door_for(const char *name, void *found, int version, bool per_thread);
-
 /* given.c: a program has got a function, by its number, or by its name where the list has none (-1). */
 void door_given(enum wire_how how, int number, const char *name);
 void doors_given_before(void); /* at the beginning of a session: those of the list */

@@ -13,7 +13,7 @@ static void *give(int number, const char *name) {
 
 /* Most drivers give what their symbol tables say too. For one that does not, the form follows from the version that the
  * program was built for, by the rule of the header, as far as this list knows them. */
-void *door_for(const char *name, void *found, int version, bool per_thread) {
+static void *door_for(const char *name, void *found, int version, bool per_thread) {
   int newest = -1, twin = -1;
   size_t length = strlen(name);
   for (int i = first_form(name); i < FUNCTION_COUNT && !strncmp(forms[i].symbol, name, length); i++) {

@@ -103,12 +103,3 @@ bool stream_captured(const struct stream *stream) {
   inside--;
   return result == CUDA_SUCCESS && status == CU_STREAM_CAPTURE_STATUS_ACTIVE;
 }
-
-void record_ended(enum wire_kind kind, uint64_t handle, unsigned function) {
-  struct wire_end *record = record_begin(WIRE_END, function, sizeof *record);
-  record->handle = handle;
-  record->kind = kind;
-  record->memory = 0;
-  record->stream = record->bytes = 0;
-  record_end(record);
-}

@@ -31,7 +31,4 @@ bool stream_captured(const struct stream *stream);
 /* A capture begins with it, or has ended: what `session->captures` counts. Whether that was so before. */
 bool stream_capturing(struct stream *stream, bool begins);
 
-/* A record of WIRE_END for a handle or an address. */
-void record_ended(enum wire_kind kind, uint64_t handle, unsigned function);
-
 #endif
