@@ -55,8 +55,8 @@ void session_note(unsigned function); /* a call of which only the name is record
 
 /* socket.c: greet who listens at a path and hand over a ring. False: nobody there, or a refusal. */
 bool greet(const char *path, int ring, uint32_t *options);
-/* standard.c: as long as something of the library's is open, the numbers of standard streams that are free are taken, by
- * what nobody can read or write: a program without these streams may write to them all the same. */
+/* standard.c: as long as something of the library's is open, the numbers of standard streams that are free are taken,
+ * by what nobody can read or write: a program without these streams may write to them all the same. */
 struct standard {
   int files[3], count;
 };
