@@ -11,7 +11,7 @@ from typing import Any
 import zmq
 from zmq.auth.thread import ThreadAuthenticator
 
-from orchestrator.session import Session, Sink
+from orchestrator.session.messages import Session, Sink
 from shim.errors import WireError
 from shim.listen import Client, Way
 from shim.messages import BYE

@@ -16,7 +16,7 @@ except ModuleNotFoundError as error:
     if (error.name or "").partition(".")[0] != "zmq":
         raise
     raise ShimMissing("records need the package pyzmq (the extra 'shim'): pip install 'tessera-gpu[shim]'") from error
-from orchestrator.session import Session, Sink
+from orchestrator.session.messages import Session, Sink
 from shim.listen import Client, Listener
 from shim.room import room, socket_in
 

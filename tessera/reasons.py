@@ -63,6 +63,14 @@ class Reason(StrEnum):
     # Opaque: found when a launch is evaluated.
     UNKNOWN_BASE = "unknown_base", Kind.OPAQUE, "At this launch a pointer lies in no known allocation."
 
+    # Opaque: found in the records of a program.
+    UNKNOWN_IMAGE = "unknown_image", Kind.OPAQUE, "The module's image is not at hand, or is no module that can be read."
+    NO_PTX = "no_ptx", Kind.OPAQUE, "The module has no PTX, or its PTX may not be what runs."
+    UNKNOWN_KERNEL = "unknown_kernel", Kind.OPAQUE, "No record says which kernel it is, or its module lacks it."
+    UNKNOWN_PARAMETERS = "unknown_parameters", Kind.OPAQUE, "The launch's parameters are not known, or too few."
+    UNKNOWN_WORK = "unknown_work", Kind.OPAQUE, "Work of which only the driver function is known."
+    UNKNOWN_GRAPH = "unknown_graph", Kind.OPAQUE, "A graph that could not be read, or a node of an unknown kind."
+
     # Pinned: kernels that talk while they run, or whose pointers are more than address bases.
     POINTER_ESCAPES = "pointer_escapes", Kind.PINNED, "A pointer is stored, compared, converted or passed on."
     DEVICE_PRINTF = "device_printf", Kind.PINNED, "The kernel prints through the device's output buffer."
@@ -75,6 +83,24 @@ class Reason(StrEnum):
     CLUSTER = "cluster", Kind.PINNED, "The kernel is launched as thread-block clusters."
     COOPERATIVE_LAUNCH = "cooperative_launch", Kind.PINNED, "The launch is cooperative."
     LAUNCH_ATTRIBUTE = "launch_attribute", Kind.PINNED, "The launch carries an attribute that is not on the list."
+
+    # Pinned: by the memory that a launch touches.
+    MANAGED_MEMORY = "managed_memory", Kind.PINNED, "The launch touches managed memory."
+    HOST_MEMORY = "host_memory", Kind.PINNED, "The launch touches host memory."
+    SHARED_MEMORY = "shared_memory", Kind.PINNED, "The launch touches memory that other processes may use."
+    PEER_MEMORY = "peer_memory", Kind.PINNED, "The launch touches another GPU's memory."
+    ALIASED_MEMORY = "aliased_memory", Kind.PINNED, "The launch touches memory that has more than one address."
+    UNBOUNDED_WRITE = "unbounded_write", Kind.PINNED, "The launch may write anywhere in an allocation."
+
+    # Refused: a placement asked for another GPU.
+    OPAQUE_KERNEL = "opaque_kernel", Kind.REFUSED, "A launch of the segment is opaque."
+    PINNED_KERNEL = "pinned_kernel", Kind.REFUSED, "A launch of the segment has to run where it was launched."
+    UNKNOWN_DEVICE = "unknown_device", Kind.REFUSED, "The placement names a GPU that is not there."
+    FULL_DEVICE = "full_device", Kind.REFUSED, "The GPU has not enough memory for the replicas."
+    UNKNOWN_ADDRESS = "unknown_address", Kind.REFUSED, "A module variable must be read, and its address is not known."
+    NOT_DETERMINISTIC = "not_deterministic", Kind.REFUSED, "A launch to be mirrored may give other bytes each time."
+    DEVICE_VARIANT = "device_variant", Kind.REFUSED, "A launch to be mirrored may give other bytes on another GPU."
+    CONTENT_MISMATCH = "content_mismatch", Kind.REFUSED, "A table does not hold what the program was seen to put there."
 
 
 def reason(value: str) -> Reason:

@@ -13,7 +13,7 @@ from tessera.environment import DISABLE, DRIVER, SOCKET
 from tessera.errors import TesseraError, UsageError
 
 if TYPE_CHECKING:  # imported when they are needed: other verbs do without cffi and ZeroMQ
-    from orchestrator.session import Session, Sink
+    from orchestrator.session.messages import Session, Sink
 
 PRELOAD = "LD_PRELOAD"
 LINGER_SECONDS = 5.0

@@ -23,7 +23,7 @@ from tessera.environment import LOG
 
 if TYPE_CHECKING:
     from orchestrator.doors import Used
-    from orchestrator.session import Session
+    from orchestrator.session.messages import Session
 
 LINKED, OTHER = "linked", "other"
 UNSEEN = "are not seen"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from tessera.errors import TesseraError
 
 if TYPE_CHECKING:
-    from orchestrator.session import Session
+    from orchestrator.session.messages import Session
     from orchestrator.summary import Summary
     from tessera.cli.under_shim import Done
 

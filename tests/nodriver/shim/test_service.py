@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from orchestrator.service import Service
-from orchestrator.session import Session
+from orchestrator.session.messages import Session
 from shim.listen import Client
 from shim.wire import records
 from tessera.environment import SOCKET

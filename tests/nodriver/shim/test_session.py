@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from zmq.utils.monitor import recv_monitor_message
 
 from orchestrator.reader import Reader
-from orchestrator.session import Session
+from orchestrator.session.messages import Session
 from shim.errors import WireError
 from shim.layout import lib
 from shim.listen import Client

@@ -6,7 +6,7 @@ import json
 
 import jsonschema
 
-from orchestrator.session import Session
+from orchestrator.session.messages import Session
 from orchestrator.summary import Summary
 from shim import tails
 from shim.layout import layout, lib

@@ -1,0 +1,1 @@
+"""One program, as its records tell of it: what it launched, what that reads and writes, and where valid bytes are."""
