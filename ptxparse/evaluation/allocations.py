@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Iterable
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
 from itertools import count
 from typing import NamedTuple
 
 _tokens = count(1)
+
+
+def _address(allocation: Allocation) -> int:
+    return allocation.address
 
 
 class Allocation(NamedTuple):
@@ -22,7 +26,7 @@ class Allocations:
     """An unchanging set of allocations that do not overlap. ``token`` is different for every set made."""
 
     def __init__(self, items: Iterable[tuple[object, int, int]] = ()) -> None:
-        self.items = tuple(sorted((Allocation(*item) for item in items), key=lambda a: a.address))
+        self.items: Sequence[Allocation] = tuple(sorted((Allocation(*item) for item in items), key=_address))
         self.token = next(_tokens)
         self._starts = [a.address for a in self.items]
         self._by_id = {a.id: a for a in self.items}
@@ -43,3 +47,28 @@ class Allocations:
 
     def by_id(self, identity: object) -> Allocation | None:
         return self._by_id.get(identity)
+
+
+class LiveAllocations(Allocations):
+    """A set that changes. What was evaluated with it before a change is not remembered for it afterwards, as
+    ``token`` is another."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._live: list[Allocation] = []
+        self.items = self._live
+
+    def add(self, identity: object, address: int, size: int) -> None:
+        """One more, which overlaps none that is there, and whose ``identity`` none has."""
+        place = bisect_left(self._starts, address)
+        self._starts.insert(place, address)
+        self._live.insert(place, Allocation(identity, address, size))
+        self._by_id[identity] = self._live[place]
+        self.token = next(_tokens)
+
+    def remove(self, identity: object) -> None:
+        """Take one away. Raises KeyError when it is not there."""
+        found = self._by_id.pop(identity)
+        place = bisect_left(self._starts, found.address)
+        del self._starts[place], self._live[place]
+        self.token = next(_tokens)

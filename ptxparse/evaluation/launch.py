@@ -38,12 +38,14 @@ class Range(NamedTuple):
 
 class Evaluation(NamedTuple):
     """What one launch may touch. ``opaque`` says why nothing is known (``ranges`` is then empty); ``pinned`` why it
-    must run at home; ``pointers`` are the parameter words that are addresses and may be rebased for a replica."""
+    must run at home; ``pointers`` are the parameter words that are addresses and may be rebased for a replica.
+    ``bases`` are what each of the ranges is reached by: parameter words, or names of module variables."""
 
     ranges: tuple[Range, ...]
     opaque: Reason | None = None
     pinned: tuple[Reason, ...] = ()
     pointers: tuple[int, ...] = ()
+    bases: tuple[tuple[Base, ...], ...] = ()
 
 
 class Evaluator:
@@ -139,7 +141,9 @@ class Evaluator:
         except _Opaque as opaque:
             return Evaluation((), opaque.reason, tuple(pinned))
         ranges: list[Range] = []
+        reached: dict[Range, dict[Base, None]] = {}
         for hull in found:
+            already = len(ranges)
             if hull.base.name:
                 self._global_range(hull, module_globals, allocations, ranges)
             elif hull.base.word in pointers:
@@ -153,8 +157,11 @@ class Evaluator:
                     ranges.append(_maybe(_range(hull, before.id, before.size, origin - before.address)))
             else:
                 return Evaluation((), Reason.UNKNOWN_BASE, tuple(pinned))
+            for one in ranges[already:]:
+                reached.setdefault(one, {})[hull.base] = None
         movable = tuple(word for word in pointers if word not in self.escaping)
-        return Evaluation(tuple(dict.fromkeys(ranges)), None, tuple(pinned), movable)
+        bases = tuple([tuple(ways) for ways in reached.values()])
+        return Evaluation(tuple(reached), None, tuple(pinned), movable, bases)
 
     def _unwritten(
         self, grid: Dimensions, block: Dimensions, params: bytes, allocations: Allocations,

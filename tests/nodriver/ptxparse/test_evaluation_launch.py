@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from ptxparse.api import AccessProgram, Allocations, Evaluation, Evaluator, Range, analyze, evaluate
 from ptxparse.evaluation.allocations import Allocation
+from ptxparse.program import Base
 from tessera.errors import UsageError
 from tessera.reasons import Reason
 from tests.boxes import Plans, Shape, box, box_steps, guard_plans, shapes, small
@@ -61,7 +62,8 @@ def run(program: AccessProgram, *words: int, allocations: object = None, grid: i
 
 
 def test_a_fill_is_exact() -> None:
-    assert run(program_of(FILL), 0x10000) == Evaluation((Range("MUSTW", "a", 0, 32, True),), None, (), (0,))
+    assert run(program_of(FILL), 0x10000) == Evaluation((Range("MUSTW", "a", 0, 32, True),), None, (), (0,),
+                                                         ((Base(0),),))
 
 
 @pytest.mark.parametrize("offset", [0, 4, 100, 4064])

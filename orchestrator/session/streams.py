@@ -1,0 +1,66 @@
+"""A program's streams: what records call them, and which may still have work."""
+
+from __future__ import annotations
+
+from orchestrator.session.errors import RecordError
+from orchestrator.session.operations import StreamKey
+from shim.wire import Record
+
+LEGACY, PER_THREAD = 1, 2
+MOST_ACTIVE = 4096
+
+
+class Streams:
+    """``active``: those that may have work which is not known to be done, the one used last at the end."""
+
+    def __init__(self) -> None:
+        self.active: dict[StreamKey, None] = {}
+        self._born: dict[int, StreamKey] = {}
+        self._keys: dict[tuple[int, int, int], StreamKey] = {}
+
+    def announce(self, record: Record) -> None:
+        """A record of STREAM."""
+        body = record.body
+        self._born[body.handle] = StreamKey(body.context, body.handle, 0, record.sequence)
+        self._keys.clear()
+
+    def end(self, handle: int) -> None:
+        """Its handle is no longer this stream's; its work may go on."""
+        self._born.pop(handle, None)
+        self._keys.clear()
+
+    def key(self, record: Record) -> StreamKey:
+        """Where the work of a record is queued."""
+        place = record.place
+        handle = place.stream or LEGACY
+        thread = record.thread if handle == PER_THREAD else 0
+        known = self._keys.get((place.context, handle, thread))
+        if known is None:
+            known = self._born.get(handle) if handle > PER_THREAD else None
+            known = known or StreamKey(place.context, handle, thread)
+            if len(self._keys) > MOST_ACTIVE:
+                self._keys.clear()
+            self._keys[place.context, handle, thread] = known
+        return known
+
+    def queued(self, key: StreamKey, sequence: int) -> None:
+        """Work was queued. Raises RecordError for a program with more streams at work than anybody can follow."""
+        active = self.active
+        if key in active:
+            return
+        if len(active) >= MOST_ACTIVE:
+            raise RecordError(sequence, "STREAM", f"more than {MOST_ACTIVE} streams have work at the same time")
+        active[key] = None
+
+    def waited(self, key: StreamKey, whole_context: bool) -> None:
+        """The program has waited for a stream, or for all of a context."""
+        if not whole_context:
+            self.active.pop(key, None)
+            return
+        for other in [other for other in self.active if other.context == key.context]:
+            del self.active[other]
+
+    def doubt(self) -> None:
+        """Records were lost: any stream may have work."""
+        for key in self._born.values():
+            self.active.setdefault(key)
