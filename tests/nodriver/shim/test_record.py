@@ -21,8 +21,8 @@ from orchestrator.traces.replay.parent import Request, replay
 from orchestrator.traces.views import VIEWS
 from tessera.cli import app
 from tests.material import ROOT
-from tests.nodriver.shim.recorded import write
 from tests.nodriver.shim.test_trace_files import LAUNCHES, program
+from tests.program_records import write
 
 PROGRAM = [sys.executable, str(Path(__file__).with_name("recording_program.py"))]
 SECONDS = 120.0

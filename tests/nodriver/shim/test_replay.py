@@ -25,7 +25,7 @@ from shim.wire import Kind, NodeKind, lib
 from tessera.cli import app
 from tessera.errors import ExitCode, TesseraError
 from tests.material import ROOT
-from tests.nodriver.shim.recorded import (
+from tests.program_records import (
     CONTEXT,
     SAXPY,
     SAXPY_PARAMETERS,

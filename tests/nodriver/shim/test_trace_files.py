@@ -21,7 +21,7 @@ from orchestrator.traces.writer import Writer
 from shim.wire import lib
 from tessera.errors import TesseraError
 from tests.material import ROOT
-from tests.nodriver.shim.recorded import SAXPY_PARAMETERS, Program, saxpy_parameters, write
+from tests.program_records import SAXPY_PARAMETERS, Program, saxpy_parameters, write
 
 Y = 0x7E81_2300_0000
 PAGE = 4096

@@ -16,7 +16,7 @@ from orchestrator.traces.views import VIEWS
 from shim import tails
 from shim.wire import Kind, NodeKind, lib
 from tests.material import ROOT
-from tests.nodriver.shim.recorded import (
+from tests.program_records import (
     CONTEXT,
     LEGACY,
     MODULE,
