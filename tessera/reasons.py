@@ -93,8 +93,7 @@ class Reason(StrEnum):
     UNBOUNDED_WRITE = "unbounded_write", Kind.PINNED, "The launch may write anywhere in an allocation."
 
     # Refused: a placement asked for another GPU.
-    OPAQUE_KERNEL = "opaque_kernel", Kind.REFUSED, "A launch of the segment is opaque."
-    PINNED_KERNEL = "pinned_kernel", Kind.REFUSED, "A launch of the segment has to run where it was launched."
+    # A launch that is opaque or pinned is refused by that reason.
     UNKNOWN_DEVICE = "unknown_device", Kind.REFUSED, "The placement names a GPU that is not there."
     FULL_DEVICE = "full_device", Kind.REFUSED, "The GPU has not enough memory for the replicas."
     UNKNOWN_ADDRESS = "unknown_address", Kind.REFUSED, "A module variable must be read, and its address is not known."

@@ -13,7 +13,8 @@ one stream for one GPU; a decision comes when the segment is closed, and stands 
    Then the launches run in their order, with the words of ``pointers`` set to the replicas' addresses.
 4. In ``s``: the bytes of ``apply`` are written from the replicas into program memory. Until then no other stream begins
    what was queued after the job, if ``holds``.
-5. ``mirrored``: the launches run in ``s`` as well, behind the gathering; nothing is applied and nobody held.
+5. ``mirrored``: nothing is applied and nobody held. With ``runs_home`` the launches run in ``s`` as well, behind the
+   gathering: of the jobs that mirror a segment on several GPUs it is the last one that has it.
 
 Launches of a graph that is taken apart come as jobs, and as :class:`Rest` for the nodes between them that run at
 home, in the order in which all this must be queued. A graph that is not taken apart is in no decision.
@@ -70,6 +71,7 @@ class Job(NamedTuple):
     stream: StreamKey
     launches: tuple[Placed, ...]
     mirrored: bool
+    runs_home: bool
     waits: tuple[StreamKey, ...]
     holds: bool
     replicas: tuple[Replica, ...]

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from orchestrator.session.errors import RecordError
+from orchestrator.session.operations import Effect
 from ptxparse.evaluation.allocations import LiveAllocations
 from shim.layout import lib
 from shim.wire import Record
@@ -87,6 +88,7 @@ class Memory:
         self._devices: dict[int, int] = {}
         self._shared_physical: set[int] = set()
         self._doubtful: set[int] | None = None
+        self._arrays: dict[int, int] = {}
 
     # contexts
 
@@ -168,11 +170,32 @@ class Memory:
             self._add(body.device_address, size, body.kind, made.device, body.context, pin)
         return made
 
+    def allocate(self, sequence: int, body: Any, context: int) -> None:
+        """A node of a graph that allocates (``struct wire_allocation``): the memory is there, as it is each time."""
+        known = self._by_start.get(body.address)
+        if known is not None and known.bytes == body.bytes:
+            return
+        if not body.address or not body.bytes or body.address + body.bytes >= NOWHERE:
+            raise RecordError(sequence, "GRAPH_LAUNCH", f"{body.bytes} bytes at {body.address:#x} cannot be")
+        device = body.device if body.device >= 0 else self.device_of(context)
+        self._add(body.address, body.bytes, lib.WIRE_POOLED, device, 0)
+
     def variable(self, module: int, name: str, size: int, context: int) -> Allocation:
         """A module's variable that has no address yet: the same each time it is asked for."""
         self._numbers += 1
         return self._add(NOWHERE + self._numbers * _STEP, size, lib.WIRE_VARIABLE, self.device_of(context), context,
                          None, name, module)
+
+    def array(self, handle: int, fresh: bool = False) -> int:
+        """The address that stands for an array; ``fresh``: one that is new under this handle."""
+        if fresh or handle not in self._arrays:
+            self._numbers += 1
+            self._arrays[handle] = NOWHERE + self._numbers * _STEP
+        return self._arrays[handle]
+
+    def end_array(self, handle: int) -> None:
+        """Its handle may be another array's from now on."""
+        self._arrays.pop(handle, None)
 
     def _device(self, body: Any) -> int:
         if body.kind in _ON_HOST:
@@ -191,14 +214,19 @@ class Memory:
             return
         self._add(body.address, body.bytes, lib.WIRE_MAPPED, -1, 0, region=False)
 
-    def share(self, address: int) -> None:
-        """Memory at an address may be used by other processes from now on."""
+    def share(self, address: int) -> list[Allocation]:
+        """Memory at an address, or physical memory of that handle, may be used by other processes from now on: where it
+        lies."""
         found = self.find(address)
         if found is not None:
-            found.pin = Reason.SHARED_MEMORY
-            self.version += 1
+            shared = [found]
         else:
-            self._shared_physical.add(address)  # a handle of physical memory
+            self._shared_physical.add(address)
+            shared = [held for m in self._physical.get(address, ()) if (held := self.find(m.address)) is not None]
+        for held in shared:
+            held.pin = Reason.SHARED_MEMORY
+        self.version += 1
+        return shared
 
     def drop(self, allocation: Allocation) -> None:
         """It has ended."""
@@ -284,26 +312,35 @@ class Memory:
 
     # ends
 
-    def end(self, address: int, size: int, kind: int) -> list[Allocation]:
-        """A record of END for MEMORY or RESERVATION (``size`` is that of the range, 0 for other memory): what has
-        ended, or lost a mapping."""
-        if kind == lib.WIRE_MAPPED:
-            held = [a for a in self.overlapping(address, address + size) if a.kind == lib.WIRE_MAPPED]
-            for allocation in held:
-                self._unmap(allocation, address, address + size)
-            return held
+    def end(self, address: int, size: int, whole: bool) -> None:
+        """A record of END for MEMORY, with the ``size`` of the range if it is unmapped, or (``whole``) for a
+        RESERVATION."""
+        if size and not whole:
+            for held in self.overlapping(address, address + size):
+                if held.kind == lib.WIRE_MAPPED:
+                    self._unmap(held, address, address + size)
+            return
         found = self._by_start.get(address)
-        if found is None:
-            return []
-        self._remove(found)
-        return [found]
+        if found is not None:
+            self._remove(found)
+
+    def of_context(self, context: int) -> list[Allocation]:
+        """What ends with a context."""
+        outlives = (lib.WIRE_POOLED, lib.WIRE_MAPPED)
+        return [a for a in self.living() if a.context == context and context and a.kind not in outlives]
 
     def end_context(self, context: int) -> None:
         """All that ends with a context."""
-        for allocation in [a for a in self.living() if a.context == context and context
-                           and a.kind not in (lib.WIRE_POOLED, lib.WIRE_MAPPED)]:
+        for allocation in self.of_context(context):
             self._remove(allocation)
         self._devices.pop(context, None)
+
+    def spread(self, effects: tuple[Effect, ...]) -> tuple[Effect, ...]:
+        """These effects at all addresses that their bytes have."""
+        if not self._aliases:
+            return effects
+        return tuple([effect._replace(lo=lo, hi=hi) for effect in effects
+                      for lo, hi in self.everywhere(effect.lo, effect.hi)])
 
     def end_variables(self, modules: set[int]) -> None:
         """The variables of modules that were unloaded."""

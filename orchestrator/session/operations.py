@@ -37,6 +37,8 @@ class What(StrEnum):
     """Memory ends: nothing may be in flight that touches it. A write, for the order of things."""
     MEMORY_OPERATION = "memory operation"
     HOST_FUNCTION = "host function"
+    NOTHING = "nothing"
+    """A node of a graph that touches no memory."""
     OTHER = "other"
     """Work of which only the function is known."""
 
@@ -98,10 +100,10 @@ class Launch(NamedTuple):
 
 
 class Operation(NamedTuple):
-    """One piece of work. ``sequence``: of its record; ``node``: its position among the nodes of the executable graph
-    that the record launched, in the order of the tracker, else -1. ``home``: the GPU (its number in the fleet) of its
-    context. ``opaque``: it may read and write anything, and why. ``after``: the nodes of the same graph launch that are
-    done before it."""
+    """One piece of work. ``sequence``: of its record; ``node``: its position among the nodes in the record that
+    announced the executable graph which this one launched, else -1. ``home``: the GPU (its number in the fleet) of its
+    context. ``opaque``: what it does is not known, and why; ``effects`` are what it may do then. ``after``: the nodes
+    of the same graph launch right before it; a child graph stands for its end."""
 
     sequence: int
     node: int

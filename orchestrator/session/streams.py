@@ -43,6 +43,10 @@ class Streams:
             self._keys[place.context, handle, thread] = known
         return known
 
+    def named(self, handle: int) -> StreamKey:
+        """The stream that a handle means; nothing's, without one."""
+        return self._born.get(handle) or StreamKey(0, handle)
+
     def queued(self, key: StreamKey, sequence: int) -> None:
         """Work was queued. Raises RecordError for a program with more streams at work than anybody can follow."""
         active = self.active
@@ -59,6 +63,12 @@ class Streams:
             return
         for other in [other for other in self.active if other.context == key.context]:
             del self.active[other]
+
+    def end_context(self, context: int) -> None:
+        """All its streams are gone, and their work is done."""
+        for handle in [handle for handle, key in self._born.items() if key.context == context]:
+            self.end(handle)
+        self.waited(StreamKey(context, 0), True)
 
     def doubt(self) -> None:
         """Records were lost: any stream may have work."""

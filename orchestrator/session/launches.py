@@ -1,0 +1,232 @@
+"""What a launch touches: its kernel's access program, evaluated with its parameters and the memory there is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple, Protocol
+
+from orchestrator.session.contents import Contents
+from orchestrator.session.memory import Allocation, Memory
+from orchestrator.session.operations import Effect, Kernel, Known, Launch, Pointer
+from orchestrator.session.touched import ANYTHING
+from ptxparse.api import Evaluation, evaluate
+from ptxparse.program import AccessProgram
+from shim import tails
+from shim.layout import lib
+from shim.tails import Node
+from shim.wire import Record
+from tessera.errors import UsageError
+from tessera.reasons import Reason
+
+MOST_PREPARED = 1 << 14
+_UNSIZED = 1 << 40
+"""Bytes that a module variable of unknown size may have."""
+_COOPERATIVE, _CLUSTER = 2, 4
+_HARMLESS = frozenset({0, 1, 3, 5, 8, 9, 10, 14})
+"""``CUlaunchAttributeID``: those that change neither what a launch computes nor when it begins."""
+
+
+class Kernels(Protocol):
+    """Who knows what function handles mean."""
+
+    def kernel(self, handle: int, context: int = 0) -> Kernel: ...
+
+
+class Prepared(NamedTuple):
+    """A launch and the bytes that it touches; ``opaque``: these are not told by its program, and why."""
+
+    launch: Launch
+    effects: tuple[Effect, ...]
+    opaque: Reason | None
+
+
+class Launches:
+    """Of one program. ``promised``: opaque kernels touch only allocations whose addresses are in their parameters.
+    ``met`` is called with each module variable that a kernel is the first to name."""
+
+    def __init__(self, memory: Memory, contents: Contents, kernels: Kernels, promised: bool,
+                 met: Callable[[Allocation], None]) -> None:
+        self._memory, self._contents, self._kernels, self._promised = memory, contents, kernels, promised
+        self._met = met
+        self._prepared: dict[object, Prepared] = {}
+        self._variables: dict[tuple[int, str], Allocation] = {}
+        self._tables: dict[AccessProgram, bool] = {}
+
+    def prepare(self, work: Record | Node, context: int) -> Prepared:
+        """A record of LAUNCH, or a node of that kind, which runs in a context."""
+        body = work.body
+        kernel = self._kernels.kernel(body.function, context)
+        tail = bytes(work.tail)
+        known = self._contents.version if kernel.program is not None and self._reads_tables(kernel.program) else 0
+        key = (kernel, context, body.grid, body.block, body.shared, body.flags, tail, self._memory.version, known)
+        found = self._prepared.get(key)
+        if found is None:
+            version = self._memory.version
+            found = self._prepare(kernel, work, body, context)
+            if len(self._prepared) >= MOST_PREPARED:
+                self._prepared.clear()
+            if version == self._memory.version:  # else it has met a variable for the first time
+                self._prepared[key] = found
+        return found
+
+    def variable(self, module: int, name: str, allocation: Allocation) -> None:
+        """A record has said where a variable is. What was known of it has ended."""
+        before = self._variables.get((module, name))
+        if before is not None and before is not allocation:
+            self._memory.drop(before)
+        self._variables[module, name] = allocation
+
+    def known(self, module: int, name: str) -> Allocation | None:
+        """A variable of a module that somebody has named."""
+        found = self._variables.get((module, name))
+        return found if found is not None and self._memory.number(found.number) is found else None
+
+    def unloaded(self, modules: set[int]) -> None:
+        """Modules are gone, with their variables."""
+        for key in [key for key in self._variables if key[0] in modules]:
+            del self._variables[key]
+
+    def _reads_tables(self, program: AccessProgram) -> bool:
+        found = self._tables.get(program)
+        if found is None:
+            found = self._tables[program] = any(node[0] == "load" for node in program.nodes)
+        return found
+
+    def _prepare(self, kernel: Kernel, work: Record | Node, body: Any, context: int) -> Prepared:
+        parameters = bytes(tails.launch_parameters(work))
+        launch = Launch(kernel, tuple(body.grid), tuple(body.block), body.shared, parameters,
+                        tuple(dict.fromkeys(_said(body, tails.launch_attributes(work)))))
+        program = kernel.program
+        if program is None:
+            return self._opaque(launch, kernel.reason or Reason.UNKNOWN_KERNEL)
+        short = len(parameters) < program.parameter_bytes
+        if short or (program.parameter_bytes and body.flags & lib.WIRE_PARAMETERS_UNKNOWN):
+            return self._opaque(launch, Reason.UNKNOWN_PARAMETERS)
+        variables = {name: self._placed(kernel.module, name, size, context)
+                     for name, size in program.global_sizes.items()}
+        tables: list[Known] = []
+        if self._reads_tables(program):
+            tables = self._known(program, parameters)
+        try:
+            evaluation = evaluate(program, launch.grid, launch.block, parameters, self._memory.regions, variables,
+                                  [self._in_region(table) for table in tables], launch.shared)
+        except UsageError:
+            return self._opaque(launch, Reason.UNKNOWN_PARAMETERS)
+        launch = launch._replace(pins=tuple(dict.fromkeys((*launch.pins, *evaluation.pinned))))
+        if evaluation.opaque is not None:
+            return self._opaque(launch, evaluation.opaque)
+        effects = self._effects(evaluation)
+        pointers, torn = self._pointers(evaluation, parameters, effects)
+        pins = [*launch.pins, *torn, *self._of_memory(effects, self._memory.device_of(context))]
+        unbounded = any(self._unbounded(effect) for effect in effects)
+        launch = launch._replace(pins=tuple(dict.fromkeys(pins)), pointers=pointers, unbounded=unbounded,
+                                 assumed=tuple(tables))
+        return Prepared(launch, effects, None)
+
+    # what an access program needs
+
+    def _placed(self, module: int, name: str, size: int, context: int) -> tuple[int, int]:
+        found = self.known(module, name)
+        if found is None:
+            found = self._variables[module, name] = self._memory.variable(module, name, size or _UNSIZED, context)
+            self._met(found)
+        return found.address, size or found.bytes
+
+    def _known(self, program: AccessProgram, parameters: bytes) -> list[Known]:
+        """What is known of the allocations that parameters point into."""
+        found: dict[int, Known] = {}
+        for word in dict.fromkeys(base.word for access in program.accesses for base in access.bases if base.word >= 0):
+            held = self._memory.find(int.from_bytes(parameters[word:word + 8], "little"))
+            if held is not None and held.pin is None:
+                found.update((known.address, known) for known in self._contents.within(held.address, held.end))
+        return list(found.values())
+
+    def _in_region(self, known: Known) -> tuple[object, int, bytes]:
+        region = self._memory.regions.find(known.address)
+        assert region is not None, "what is known lies in memory that lives"
+        return region.id, known.address - region.address, known.data
+
+    # what evaluation gives
+
+    def _effects(self, evaluation: Evaluation) -> tuple[Effect, ...]:
+        found = []
+        for one, bases in zip(evaluation.ranges, evaluation.bases, strict=True):
+            region = self._memory.regions.by_id(one.allocation)
+            assert region is not None, "ranges are of regions that were given"
+            start = region.address
+            base = bases[0]
+            for lo, hi in self._memory.everywhere(start + one.lo, start + one.hi):
+                found.append(Effect(one.kind, lo, hi, one.exact, base.word, base.name))
+        return tuple(found)
+
+    def _pointers(self, evaluation: Evaluation, parameters: bytes, effects: Iterable[Effect]
+                  ) -> tuple[tuple[Pointer, ...], list[Reason]]:
+        """Words to be changed for a replica: those through which something is touched. A word through which two
+        allocations may be touched, as it points between them, cannot be."""
+        reached: dict[int, set[int]] = {}
+        for one, bases in zip(evaluation.ranges, evaluation.bases, strict=True):
+            held = self._memory.find(one.allocation) if isinstance(one.allocation, int) else None
+            for base in bases:
+                if base.word >= 0 and held is not None:
+                    reached.setdefault(base.word, set()).add(held.number)
+        found, torn = [], []
+        for word, numbers in reached.items():
+            if len(numbers) > 1:
+                torn.append(Reason.POINTER_ESCAPES)
+                continue
+            (number,) = numbers
+            held = self._memory.number(number)
+            assert held is not None
+            value = int.from_bytes(parameters[word:word + 8], "little")
+            found.append(Pointer(word, number, value - held.address))
+        return tuple(found), torn
+
+    def _of_memory(self, effects: Iterable[Effect], device: int) -> Iterable[Reason]:
+        for effect in effects:
+            held = self._memory.find(effect.lo)
+            if held is None:
+                continue
+            if held.pin is not None:
+                yield held.pin
+            elif held.device != device:
+                yield Reason.PEER_MEMORY
+            if self._memory.is_aliased(effect.lo, effect.hi):
+                yield Reason.ALIASED_MEMORY
+
+    def _unbounded(self, effect: Effect) -> bool:
+        """Whether all that is known of a write is its allocation."""
+        if effect.kind not in ("MAYW", "A") or effect.exact:
+            return False
+        region = self._memory.regions.find(effect.lo)
+        return region is not None and (effect.lo, effect.hi) == (region.address, region.address + region.size)
+
+    def _opaque(self, launch: Launch, reason: Reason) -> Prepared:
+        if not self._promised or not launch.parameters:
+            return Prepared(launch, ANYTHING, reason)
+        found: dict[int, Allocation] = {}
+        for word in range(0, len(launch.parameters) - 7, 4):
+            held = self._memory.pointed(int.from_bytes(launch.parameters[word:word + 8], "little"))
+            if held is not None:
+                found[held.number] = held
+        for (module, _), held in self._variables.items():
+            if module == launch.kernel.module:
+                found[held.number] = held
+        effects = [Effect(kind, lo, hi, False) for held in found.values()
+                   for lo, hi in self._memory.everywhere(held.address, held.end) for kind in ("R", "MAYW")]
+        return Prepared(launch, tuple(effects), reason)
+
+
+def _said(body: Any, attributes: Iterable[Any]) -> Iterable[Reason]:
+    """Why the way in which it was launched keeps a launch at home."""
+    if body.flags & lib.WIRE_COOPERATIVE:
+        yield Reason.COOPERATIVE_LAUNCH
+    for attribute in attributes:
+        first = [int.from_bytes(attribute.value[at:at + 4], "little") for at in (0, 4, 8)]
+        if attribute.id == _COOPERATIVE:
+            if first[0]:
+                yield Reason.COOPERATIVE_LAUNCH
+        elif attribute.id == _CLUSTER:
+            if any(extent > 1 for extent in first):
+                yield Reason.CLUSTER
+        elif attribute.id not in _HARMLESS:
+            yield Reason.LAUNCH_ATTRIBUTE
