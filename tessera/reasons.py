@@ -95,6 +95,7 @@ class Reason(StrEnum):
     # Refused: a placement asked for another GPU.
     # A launch that is opaque or pinned is refused by that reason.
     UNKNOWN_DEVICE = "unknown_device", Kind.REFUSED, "The placement names a GPU that is not there."
+    NO_IMAGE = "no_image", Kind.REFUSED, "The GPU cannot compile the PTX that describes the kernel."
     FULL_DEVICE = "full_device", Kind.REFUSED, "The GPU has not enough memory for the replicas."
     UNKNOWN_ADDRESS = "unknown_address", Kind.REFUSED, "A module variable must be read, and its address is not known."
     NOT_DETERMINISTIC = "not_deterministic", Kind.REFUSED, "A launch to be mirrored may give other bytes each time."

@@ -18,7 +18,6 @@ from softgpu.engine.service.protocol import (
     Frame,
     Kind,
     LinkRequest,
-    Packing,
     Request,
     Status,
     UnpackRequest,
@@ -27,6 +26,7 @@ from softgpu.engine.service.protocol import (
 )
 from softgpu.engine.service.start import START_SECONDS, start
 from softgpu.engine.version import engine_version
+from tessera.packed import Packing
 from tessera.private import cache_folder
 
 COMPILE_SECONDS = 120.0

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from softgpu.engine.errors import ServiceError
 from softgpu.engine.options import Options
+from tessera.packed import Packing
 
 MAGIC = 0x56534753  # "SGSV"
 VERSION = 1
@@ -50,13 +51,6 @@ class Status(IntEnum):
     INVALID = 2  # no PTX, or no such kernel
     FAILED = 3  # a defect of the engine, or no room for the result
     REFUSED = 4  # the request itself: malformed, or from a run-time of another engine version
-
-
-class Packing(IntEnum):
-    """How an image of device code is packed."""
-
-    ZSTANDARD = 1
-    LZ4 = 2
 
 
 class ProtocolError(ServiceError):

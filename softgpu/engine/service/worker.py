@@ -34,10 +34,10 @@ from softgpu.engine.service.protocol import (
     receive,
     subject,
 )
-from softgpu.engine.service.unpacking import unpack
 from softgpu.engine.version import engine_version
 from tessera.errors import TesseraError
 from tessera.fleet import FleetError, parse_fleet
+from tessera.packed import unpack
 
 OTHER_ENGINE = "this library was built for another version of the engine than the one installed: build it again"
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from ptxparse.parser import NEWEST_VERSION
-from softgpu.engine.service.protocol import Packing
 from tessera.environment import DECREE
+from tessera.packed import Packing
 from tests.nodriver.driver.client import run
 
 FOLDER = Path(__file__).resolve().parent / "images"

@@ -31,7 +31,6 @@ from softgpu.engine.service.protocol import (
     FrameReader,
     Kind,
     LinkRequest,
-    Packing,
     ProtocolError,
     Request,
     Status,
@@ -41,6 +40,7 @@ from softgpu.engine.service.protocol import (
     receive,
 )
 from softgpu.engine.version import engine_version
+from tessera.packed import Packing
 from tests.nodriver.engine.services import Home, await_file, children_of, home_of_test, open_files
 
 ENGINE = bytes.fromhex(engine_version())

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from softgpu.engine.errors import EngineError
-from softgpu.engine.service.protocol import Packing
+from enum import IntEnum
+
+from tessera.errors import TesseraError
 
 
-class PackedImageError(EngineError):
+class Packing(IntEnum):
+    """How a part of an image is packed. The software driver and its compile service name them by these numbers."""
+
+    ZSTANDARD = 1
+    LZ4 = 2
+
+
+class PackedImageError(TesseraError):
     """Bytes that do not unpack to what is announced."""
 
 
