@@ -6,11 +6,11 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+from orchestrator.session.steps import Steps, ends_step, graph_text, launch_text
 from orchestrator.traces import payloads
 from orchestrator.traces.bodies import Bodies
 from orchestrator.traces.objects import Objects
 from orchestrator.traces.rows import Rows, signed, text
-from orchestrator.traces.steps import Steps
 from shim import tails
 from shim.layout import lib
 from shim.wire import Kind, NodeKind, Record
@@ -30,7 +30,8 @@ class Recorder:
         self._client, self._rows = client, rows
         self._objects = Objects(client, rows)
         self._bodies = Bodies(self._objects, rows)
-        self._steps = Steps(client, rows)
+        self._steps = Steps()
+        self._step_number = 0
         self._expected: int | None = None
         self._links: dict[int, int] = {}
         self._graphs: dict[int, dict[int, int]] = {}
@@ -59,7 +60,7 @@ class Recorder:
 
     def over(self) -> None:
         """No more records come."""
-        self._steps.over()
+        self._step_over()
 
     def _gap(self, sequence: int, epoch: int | None, lost: int) -> None:
         self._rows.add("gap", self._client, sequence, epoch, lost)
@@ -192,13 +193,13 @@ class Recorder:
         if not new and not self._restated(record):
             return
         numbers: dict[int, int] = {}
-        signature = b"graph"
+        launches = []
         for position, node in enumerate(tails.nodes(record)):
             numbers[node.node] = self._node(record, graph, position, node)
             if node.kind is NodeKind.LAUNCH:
-                signature += b";" + self._launch_signature(node)
+                launches.append(self._launch_text(node))
         self._graphs[graph] = {handle: position for position, handle in enumerate(numbers)}
-        self._launches[graph] = signature
+        self._launches[graph] = graph_text(launches)
         if new:
             for edge in tails.edges(record):
                 self._rows.add("edge", graph, numbers.get(edge.from_, 0), numbers.get(edge.to, 0))
@@ -266,18 +267,26 @@ class Recorder:
             self._bodies.write(number, record)
 
     def _step(self, record: Record) -> int | None:
-        body = record.body
+        """The step that a launch is in."""
         if record.kind is Kind.LAUNCH:
-            return self._steps.launched(record.sequence, self._launch_signature(record))
-        if record.kind is Kind.GRAPH_LAUNCH:
-            graph = self._objects.named("graph", body.exec) or 0
-            return self._steps.launched(record.sequence, self._launches.get(graph, b"graph"))
-        home = record.kind is Kind.COPY and body.to.kind == lib.WIRE_SIDE_HOST and body.from_.kind != lib.WIRE_SIDE_HOST
-        if record.kind is Kind.SYNCHRONIZE or (home and body.flags & lib.WIRE_SYNCHRONOUS):
-            self._steps.over()
-        return None
+            what = self._launch_text(record)
+        elif record.kind is Kind.GRAPH_LAUNCH:
+            graph = self._objects.named("graph", record.body.exec) or 0
+            what = self._launches.get(graph) or graph_text(())
+        else:
+            if ends_step(record):
+                self._step_over()
+            return None
+        if self._steps.launched(record.sequence, what):
+            self._step_number = self._rows.number()
+        return self._step_number
 
-    def _launch_signature(self, work: Record | tails.Node) -> bytes:
+    def _step_over(self) -> None:
+        step = self._steps.over()
+        if step is not None:
+            self._rows.add("step", self._step_number, self._client, step.first, step.last, step.launches,
+                           step.signature)
+
+    def _launch_text(self, work: Record | tails.Node) -> bytes:
         body = work.body
-        name = self._objects.said("kernel", body.function, 3) or ""
-        return f"{name} {body.grid} {body.block}".encode()
+        return launch_text(self._objects.said("kernel", body.function, 3) or "", body.grid, body.block)
