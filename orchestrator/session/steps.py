@@ -39,8 +39,9 @@ class Step(NamedTuple):
 
 
 def launch_text(kernel: str, grid: Dimensions, block: Dimensions) -> bytes:
-    """What a signature is made of, for the launch of a kernel."""
-    return f"{kernel} {grid} {block}".encode()
+    """What a signature is made of, for the launch of a kernel; its name as :func:`shim.tails.name` has it."""
+    name = kernel if kernel.isascii() else kernel.encode(errors="surrogateescape").decode(errors="replace")
+    return f"{name} {grid} {block}".encode()
 
 
 def graph_text(launches: Iterable[bytes]) -> bytes:
