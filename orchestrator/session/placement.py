@@ -5,17 +5,20 @@ from __future__ import annotations
 from typing import Protocol
 
 from orchestrator.session.operations import Dimensions
+from orchestrator.session.step_classes import StepClass
 
 
 class Placement(Protocol):
-    """Asked for every launch in the order of the records."""
+    """One client's: asked for every launch in the order of the records, for those of a graph one by one in the order
+    of its nodes, so that launches are asked for as :class:`orchestrator.session.step_classes.StepClass` has them."""
 
     def devices(self, kernel: str, grid: Dimensions, block: Dimensions, home: int) -> tuple[int, ...]:
         """GPUs by their numbers in the fleet. Empty, or ``(home,)``: where it was launched; ``(d,)``: sent to d;
         ``(home, d, ...)``: at home and mirrored on d."""
 
-    def step_over(self) -> None:
-        """The program has waited: what is launched next begins a step."""
+    def step_over(self, step: StepClass | None) -> None:
+        """The program has waited: what is launched next begins a step. ``step``: of which class the one was that is
+        over, itself counted; None if nothing was launched, or too much for a class."""
 
 
 class Home:
@@ -24,5 +27,14 @@ class Home:
     def devices(self, kernel: str, grid: Dimensions, block: Dimensions, home: int) -> tuple[int, ...]:
         return ()
 
-    def step_over(self) -> None:
+    def step_over(self, step: StepClass | None) -> None:
         pass
+
+
+def named(gpus: tuple[int, ...], home: int) -> tuple[int, ...]:
+    """What :meth:`Placement.devices` says for GPUs that somebody has named without knowing the launch's home: one gets
+    the launch sent, several have it mirrored, and then it runs at home as well."""
+    if len(gpus) == 1:
+        return () if gpus[0] == home else gpus
+    others = tuple([gpu for gpu in gpus if gpu != home])
+    return (home, *others) if others else ()

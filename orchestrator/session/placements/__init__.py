@@ -1,0 +1,1 @@
+"""Placements that people can ask for: by rules, from a file, at random."""

@@ -1,0 +1,29 @@
+"""A placement at random that is the same whenever it is asked for: for tests, and to see what may be placed at all."""
+
+from __future__ import annotations
+
+import hashlib
+
+from orchestrator.session.operations import Dimensions
+from orchestrator.session.placement import named
+from orchestrator.session.step_classes import StepClass
+
+
+class Random:
+    """Each of ``gpus`` GPUs gets the same share of the launches; of those that do not stay at home the share
+    ``mirrored`` is mirrored. What a launch gets depends on ``seed``, its kernel, its grid and its place in the step."""
+
+    def __init__(self, seed: int, gpus: int, mirrored: float = 0.25) -> None:
+        self._seed, self._gpus, self._mirrored = seed, gpus, mirrored
+        self._index = 0
+
+    def devices(self, kernel: str, grid: Dimensions, block: Dimensions, home: int) -> tuple[int, ...]:
+        text = f"{self._seed} {kernel} {grid} {self._index}"
+        self._index += 1
+        drawn = int.from_bytes(hashlib.blake2b(text.encode(errors="surrogateescape"), digest_size=8).digest())
+        high, low = divmod(drawn, 1 << 32)
+        gpu = low % self._gpus
+        return named((home, gpu) if high < self._mirrored * (1 << 32) else (gpu,), home)
+
+    def step_over(self, step: StepClass | None) -> None:
+        self._index = 0
