@@ -9,8 +9,8 @@ from orchestrator.session.step_classes import StepClass
 
 
 class Placement(Protocol):
-    """One client's: asked for every launch in the order of the records, for those of a graph one by one in the order
-    of its nodes, so that launches are asked for as :class:`orchestrator.session.step_classes.StepClass` has them."""
+    """One client's: asked for every launch in the order of the records, for those of a graph one by one, as
+    :class:`orchestrator.session.step_classes.StepClass` has them."""
 
     def devices(self, kernel: str, grid: Dimensions, block: Dimensions, home: int) -> tuple[int, ...]:
         """GPUs by their numbers in the fleet. Empty, or ``(home,)``: where it was launched; ``(d,)``: sent to d;

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from orchestrator.session.intervals import Extent, Intervals
-from orchestrator.session.steps import LaunchKey, Steps, graph_text, launch_text
+from orchestrator.session.steps import LaunchKey, Steps
 
 MOST_CLASSES = 256
 MOST_LAUNCHES = 1 << 14
@@ -21,8 +21,8 @@ STEADY = 3
 
 @dataclass(eq=False)
 class StepClass:
-    """Steps that are alike. ``launches``: kernels in the order of the records, those of a graph in the order of its
-    nodes; ``count``: how many such steps there were; ``reads``: what the last of them read."""
+    """Steps that are alike. ``launches``: kernels in the order of the records, those of a graph one by
+    one; ``count``: how many such steps there were; ``reads``: what the last of them read."""
 
     signature: str
     launches: tuple[LaunchKey, ...]
@@ -55,15 +55,14 @@ class StepClasses:
     def get(self, signature: str) -> StepClass | None:
         return self._known.get(signature)
 
-    def launched(self, sequence: int, key: LaunchKey) -> None:
-        """A kernel was launched."""
-        self._steps.launched(sequence, launch_text(*key))
-        self._took((key,))
-
-    def graph_launched(self, sequence: int, keys: Sequence[LaunchKey]) -> None:
-        """A graph was launched; ``keys``: its kernel nodes, in the order in which its record has them."""
-        self._steps.launched(sequence, graph_text(launch_text(*key) for key in keys))
-        self._took(keys)
+    def launched(self, sequence: int, text: bytes, keys: Sequence[LaunchKey]) -> None:
+        """A kernel or a graph was launched, of which :func:`orchestrator.session.steps.launch_text` or ``graph_text``
+        says what; ``keys``: the kernel, or those of the graph in the order in which a placement is asked for them."""
+        self._steps.launched(sequence, text)
+        self._in_step = True
+        if not self._too_long:
+            self._keys += keys
+            self._check_length()
 
     def reads(self, lo: int, hi: int) -> None:
         """Bytes that the step reads: those of an operation behind what was launched first in it."""
@@ -117,12 +116,6 @@ class StepClasses:
         self._keys: list[LaunchKey] = []
         self._reads: set[Extent] = set()
         self._in_step = self._too_long = False
-
-    def _took(self, keys: Sequence[LaunchKey]) -> None:
-        self._in_step = True
-        if not self._too_long:
-            self._keys += keys
-            self._check_length()
 
     def _check_length(self) -> None:
         """A step may never end: what is kept of it does."""

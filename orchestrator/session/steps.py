@@ -45,7 +45,8 @@ def launch_text(kernel: str, grid: Dimensions, block: Dimensions) -> bytes:
 
 
 def graph_text(launches: Iterable[bytes]) -> bytes:
-    """The same for a graph; ``launches``: those of its kernel nodes, in the order in which its record has them."""
+    """The same for a graph; ``launches``: those of its kernel nodes as they were made, in the order in which the record
+    of the executable graph has them."""
     return b";".join([b"graph", *launches])
 
 
