@@ -18,7 +18,7 @@ MOST_NESTED = 64
 @dataclass(eq=False)
 class Executable:
     """``nodes`` by their positions in the record that announced it, ``order``: positions, each behind all in
-    ``before`` of it. ``whole``: all nodes are known, and what they do."""
+    ``before`` of it. ``whole``: all nodes are known, and what they do. ``text``: what a launch of it is in a step."""
 
     context: int
     whole: bool
@@ -26,6 +26,7 @@ class Executable:
     order: list[int] = field(default_factory=list)
     before: list[tuple[int, ...]] = field(default_factory=list)
     places: dict[int, int] = field(default_factory=dict)
+    text: bytes = b""
 
     def enabled(self) -> Iterator[int]:
         """The positions of the nodes that run, in order. A child graph that is switched off has no node that does."""
@@ -44,7 +45,7 @@ class Graphs:
     def __init__(self) -> None:
         self._known: dict[int, Executable] = {}
 
-    def announce(self, record: Record) -> None:
+    def announce(self, record: Record) -> Executable:
         """A record of GRAPH_EXEC. Raises RecordError for a graph that no order fits."""
         body = record.body
         made = self._known[body.exec] = Executable(body.context, bool(body.whole))
@@ -55,6 +56,7 @@ class Graphs:
         pairs = [(made.places[edge.from_], made.places[edge.to]) for edge in tails.edges(record)
                  if edge.from_ in made.places and edge.to in made.places]
         made.before, made.order = _sorted(made, pairs, record.sequence)
+        return made
 
     def change(self, record: Record) -> None:
         """A record of GRAPH_NODE: other parameters of a node. Of a graph or a node that nobody has announced all that

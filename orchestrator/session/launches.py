@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Protocol
 from orchestrator.session.contents import Contents
 from orchestrator.session.memory import Allocation, Memory
 from orchestrator.session.operations import Effect, Kernel, Known, Launch, Pointer
+from orchestrator.session.steps import LaunchKey, launch_text
 from orchestrator.session.touched import ANYTHING
 from ptxparse.api import Evaluation, evaluate
 from ptxparse.program import AccessProgram
@@ -33,11 +34,14 @@ class Kernels(Protocol):
 
 
 class Prepared(NamedTuple):
-    """A launch and the bytes that it touches; ``opaque``: these are not told by its program, and why."""
+    """A launch and the bytes that it touches; ``opaque``: these are not told by its program, and why. ``key`` and
+    ``text`` are what it is in its step."""
 
     launch: Launch
     effects: tuple[Effect, ...]
     opaque: Reason | None
+    key: LaunchKey
+    text: bytes
 
 
 class Launches:
@@ -121,7 +125,7 @@ class Launches:
         unbounded = any(self._unbounded(effect) for effect in effects)
         launch = launch._replace(pins=tuple(dict.fromkeys(pins)), pointers=pointers, unbounded=unbounded,
                                  assumed=tuple(tables))
-        return Prepared(launch, effects, None)
+        return _prepared(launch, effects, None)
 
     # what an access program needs
 
@@ -202,7 +206,7 @@ class Launches:
 
     def _opaque(self, launch: Launch, reason: Reason) -> Prepared:
         if not self._promised or not launch.parameters:
-            return Prepared(launch, ANYTHING, reason)
+            return _prepared(launch, ANYTHING, reason)
         found: dict[int, Allocation] = {}
         for word in range(0, len(launch.parameters) - 7, 4):
             held = self._memory.pointed(int.from_bytes(launch.parameters[word:word + 8], "little"))
@@ -213,7 +217,12 @@ class Launches:
                 found[held.number] = held
         effects = [Effect(kind, lo, hi, False) for held in found.values()
                    for lo, hi in self._memory.everywhere(held.address, held.end) for kind in ("R", "MAYW")]
-        return Prepared(launch, tuple(effects), reason)
+        return _prepared(launch, tuple(effects), reason)
+
+
+def _prepared(launch: Launch, effects: tuple[Effect, ...], opaque: Reason | None) -> Prepared:
+    key = LaunchKey(launch.kernel.name, launch.grid, launch.block)
+    return Prepared(launch, effects, opaque, key, launch_text(*key))
 
 
 def _said(body: Any, attributes: Iterable[Any]) -> Iterable[Reason]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from orchestrator.session.contents import Contents
@@ -13,6 +13,8 @@ from orchestrator.session.memory import Memory
 from orchestrator.session.operations import Effect, Operation, StreamKey, What
 from orchestrator.session.placement import Placement
 from orchestrator.session.segments import WRITES, Gpu, Segment, carried, decide, written
+from orchestrator.session.step_classes import StepClasses
+from orchestrator.session.steps import LaunchKey
 from orchestrator.session.streams import Streams
 from orchestrator.session.tally import Tally
 
@@ -37,6 +39,7 @@ class Placing:
         self._runs_on, self._operations = runs_on, operations
         self.streams = Streams()
         self.tally = Tally()
+        self.classes = StepClasses()
         self.decisions: list[Decision] = []
         self._segment: Segment | None = None
         self._graph: int | None = None
@@ -61,6 +64,7 @@ class Placing:
         if self._operations is not None:
             self._operations(operation)
         self.tally.worked(operation)
+        self._classed(operation.effects)
         self._written_at_home(operation.effects)
         self._stays(operation.node)
 
@@ -69,6 +73,9 @@ class Placing:
         launch = prepared.launch
         home = self.home(key.context)
         self.tally.launched(prepared)
+        if node < 0:
+            self.classes.launched(sequence, prepared.text, (prepared.key,))
+        self._classed(prepared.effects)
         if self._operations is not None:
             self._operations(Operation(sequence, node, What.LAUNCH, key, home, prepared.effects, prepared.opaque,
                                        launch, after))
@@ -126,8 +133,9 @@ class Placing:
             self._segment = None
 
     def step_over(self) -> None:
-        """The program has waited for its GPUs."""
-        self._placement.step_over()
+        """The program has waited for its GPUs, or ended."""
+        self.close()
+        self._placement.step_over(self.classes.over())
         self._off = False
 
     def lost(self) -> None:
@@ -141,9 +149,10 @@ class Placing:
 
     # graphs that are taken apart
 
-    def graph(self, sequence: int) -> None:
-        """The nodes of a graph launch come next."""
+    def graph(self, sequence: int, text: bytes, keys: Sequence[LaunchKey]) -> None:
+        """The nodes of a graph launch come next, whose kernels are ``keys``; ``text``: what it is in its step."""
         self.close()
+        self.classes.launched(sequence, text, keys)
         self._graph, self._apart = sequence, False
 
     def graph_over(self) -> None:
@@ -165,6 +174,14 @@ class Placing:
             if self._rest:
                 self.decisions.append(Rest(self._graph, tuple(self._rest)))
                 self._rest.clear()
+
+    def _classed(self, effects: Iterable[Effect]) -> None:
+        """The step class of what is going on learns what is read and written."""
+        for effect in effects:
+            if effect.kind != "MUSTW":
+                self.classes.reads(effect.lo, effect.hi)
+            if effect.kind != "R":
+                self.classes.written(effect.lo, effect.hi)
 
     def _written_at_home(self, effects: Iterable[Effect]) -> None:
         for effect in effects:

@@ -23,6 +23,7 @@ from orchestrator.session.operations import Effect, Operation, StreamKey, What
 from orchestrator.session.payloads import Payloads
 from orchestrator.session.placement import Placement
 from orchestrator.session.placing import Placing, Settings
+from orchestrator.session.steps import LaunchKey, ends_step, graph_text, launch_text
 from orchestrator.session.tally import Tally
 from orchestrator.session.touched import ANYTHING, copied, destination, filled, operated
 from shim import tails
@@ -64,7 +65,7 @@ class Tracker:
             Kind.EPOCH: self._epoch, Kind.DATA: modules, Kind.OUTCOME: self._outcome, Kind.DEVICE: modules,
             Kind.CONTEXT: self._context, Kind.MODULE: self._module, Kind.FUNCTION: modules,
             Kind.STREAM: self._streams.announce, Kind.MEMORY: self._memory, Kind.RESERVATION: self.memory.reserve,
-            Kind.ARRAY: self._array, Kind.GRAPH_EXEC: self._graphs.announce, Kind.GRAPH_NODE: self._graphs.change,
+            Kind.ARRAY: self._array, Kind.GRAPH_EXEC: self._graph, Kind.GRAPH_NODE: self._graphs.change,
             Kind.LINK_INPUT: modules, Kind.LINK_OUTPUT: modules, Kind.EXPORT: self._export, Kind.END: self._end,
             Kind.LAUNCH: self._launch, Kind.COPY: self._work, Kind.SET: self._work,
             Kind.GRAPH_LAUNCH: self._graph_launch, Kind.HOST_FUNCTION: self._work, Kind.MEMORY_OPERATIONS: self._work,
@@ -90,7 +91,7 @@ class Tracker:
 
     def finish(self) -> list[Decision]:
         """No more records come."""
-        self._placing.close()
+        self._placing.step_over()
         return self._placing.given()
 
     def withdraw(self, device: int) -> None:
@@ -235,9 +236,7 @@ class Tracker:
         self._operate(record, *self._does(record.kind, record))
         if record.kind is Kind.COPY:
             self._uploaded(record)
-            body = record.body
-            home = body.to.kind == lib.WIRE_SIDE_HOST and body.from_.kind != lib.WIRE_SIDE_HOST
-            if home and body.flags & lib.WIRE_SYNCHRONOUS:
+            if ends_step(record):
                 self._placing.step_over()
 
     def _does(self, kind: Kind | NodeKind, work: Record | Node) -> tuple[What, tuple[Effect, ...], Reason | None]:
@@ -282,6 +281,14 @@ class Tracker:
 
     # graphs
 
+    def _graph(self, record: Record) -> None:
+        graph = self._graphs.announce(record)
+        keys = [self._key(node) for node in graph.nodes if node.kind is NodeKind.LAUNCH]
+        graph.text = graph_text([launch_text(*key) for key in keys])
+
+    def _key(self, node: Node) -> LaunchKey:
+        return LaunchKey(self.modules.name(node.body.function), tuple(node.body.grid), tuple(node.body.block))
+
     def _graph_launch(self, record: Record) -> None:
         key = self._streams.key(record)
         graph = self._graphs.find(record.body.exec)
@@ -289,8 +296,10 @@ class Tracker:
         if graph is None or not graph.whole:
             self._operate(record, What.OTHER, ANYTHING, Reason.UNKNOWN_GRAPH)
             return
-        self._placing.graph(record.sequence)
-        for position in graph.enabled():
+        positions = list(graph.enabled())
+        nodes = [graph.nodes[position] for position in positions]
+        self._placing.graph(record.sequence, graph.text, [self._key(n) for n in nodes if n.kind is NodeKind.LAUNCH])
+        for position in positions:
             self._node(record, key, graph, position)
         self._placing.graph_over()
 
