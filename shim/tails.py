@@ -5,7 +5,7 @@ Every function here takes a record of :func:`shim.wire.records`, whose tail has 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -131,10 +131,11 @@ def edges_tail(pairs: Sequence[tuple[int, int]]) -> bytes:
 
 
 def encode_node(kind: NodeKind, /, *, enabled: int = 1, node: int = 0, parent: int = 0, context: int = 0,
-                tail: bytes = b"", **fields: Any) -> bytes:
-    """A node in the tail of GRAPH_EXEC or GRAPH_NODE, with fields of its body; those not named are 0."""
+                tail: bytes = b"", body: Mapping[str, Any] | None = None, **fields: Any) -> bytes:
+    """A node in the tail of GRAPH_EXEC or GRAPH_NODE, with fields of its body; those not named are 0. ``body`` has
+    more of them: those whose names the node has as well."""
     shape = _NODE_BODIES.get(kind)
-    body = shape.pack(shape.zero()._replace(**fields)) if shape else b""
+    own = shape.pack(shape.zero()._replace(**fields, **(body or {}))) if shape else b""
     rest = padded(tail)
-    size = _NODE.size + len(body) + len(rest)
-    return _NODE.pack(_NODE.type(size, int(kind), enabled, node, parent, context)) + body + rest
+    size = _NODE.size + len(own) + len(rest)
+    return _NODE.pack(_NODE.type(size, int(kind), enabled, node, parent, context)) + own + rest

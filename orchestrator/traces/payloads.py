@@ -32,30 +32,39 @@ def row(content: bytes, start: int, total: int, data: bytes) -> Row:
 def has(database: sqlite3.Connection, content: bytes) -> bool:
     """Whether all bytes of the contents are there, by their lengths."""
     try:
-        pieces = list(_pieces(database, content))
+        return bool(list(_whole(database, content)))
     except ContentError:
         return False
-    return bool(pieces)
 
 
 def load(database: sqlite3.Connection, content: bytes) -> bytes:
     """The bytes that have this hash. Raises :class:`ContentError`."""
-    data = b"".join(_pieces(database, content))
+    data = b"".join(_whole(database, content))
     if content_of(data) != content:
         raise ContentError(f"contents {content.hex()[:16]}: the trace holds other bytes than this hash names")
     return data
 
 
-def _pieces(database: sqlite3.Connection, content: bytes) -> Iterator[bytes]:
+def pieces(database: sqlite3.Connection, content: bytes) -> Iterator[tuple[int, int, bytes]]:
+    """Those pieces of contents that are there, in order: where each begins in the whole, how many bytes the whole has,
+    and the piece. Raises :class:`ContentError` for one that is no such thing."""
     found = database.execute(
         "SELECT start, total, coding, data FROM payload WHERE content = ? ORDER BY start", (content,)
     )
-    name, have, wanted = content.hex()[:16], 0, None
+    name = content.hex()[:16]
     for start, total, coding, data in found:
+        if not (isinstance(start, int) and isinstance(total, int) and 0 <= start <= total):
+            raise ContentError(f"contents {name}: a piece lies outside the whole")
+        yield start, total, _plain(name, coding, data, total - start)
+
+
+def _whole(database: sqlite3.Connection, content: bytes) -> Iterator[bytes]:
+    """All pieces. Raises :class:`ContentError` if one is missing."""
+    name, have, wanted = content.hex()[:16], 0, None
+    for start, total, piece in pieces(database, content):
         wanted = total
         if start != have:
             raise ContentError(f"contents {name}: bytes {have} to {start} of {total} are missing from the trace")
-        piece = _plain(name, coding, data, total - start)
         have += len(piece)
         yield piece
     if wanted is None:

@@ -67,7 +67,9 @@ class Trace:
     def rows(self, statement: str, *values: Any) -> Iterator[sqlite3.Row]:
         """The rows of a statement of ours. Raises :class:`TraceError` where the file is damaged."""
         with self._errors():
-            yield from self._database.execute(statement, values)
+            # `yield from` would close the cursor of whoever stops early, and the file may be closed by then
+            for row in self._database.execute(statement, values):  # noqa: UP028
+                yield row
 
     def row(self, statement: str, *values: Any) -> sqlite3.Row | None:
         """The first row, or None."""
@@ -106,6 +108,11 @@ class Trace:
         """The bytes by their hash. Raises :class:`~orchestrator.traces.payloads.ContentError`."""
         with self._errors():
             return payloads.load(self._database, content)
+
+    def pieces(self, content: bytes) -> Iterator[tuple[int, int, bytes]]:
+        """Those pieces of contents that are there: see :func:`~orchestrator.traces.payloads.pieces`."""
+        with self._errors():
+            yield from payloads.pieces(self._database, content)
 
     def _open(self) -> sqlite3.Connection:
         try:

@@ -23,10 +23,10 @@ class Happening(NamedTuple):
 
 def timeline(trace: Trace, client: int) -> Iterator[Happening]:
     """All of it. Things that no record announced are left out, as are nodes of graphs but for their changes."""
-    parts = [_part(trace, client, table, "born", " AND announced") for table in THINGS]
+    parts = [part(trace, client, table, "born", " AND announced") for table in THINGS]
     changed = " AND born > (SELECT graph.born FROM graph WHERE graph.id = node.graph)"
-    parts.append(_part(trace, client, "node", "born", changed))
-    parts += [_part(trace, client, table, "sequence") for table in DONE]
+    parts.append(part(trace, client, "node", "born", changed))
+    parts += [part(trace, client, table, "sequence") for table in DONE]
     return heapq.merge(*parts, key=_sequence)
 
 
@@ -34,7 +34,8 @@ def _sequence(happening: Happening) -> int:
     return happening.sequence
 
 
-def _part(trace: Trace, client: int, table: str, order: str, condition: str = "") -> Iterator[Happening]:
+def part(trace: Trace, client: int, table: str, order: str, condition: str = "") -> Iterator[Happening]:
+    """The rows of one table by ``order``, a column with numbers of records. ``condition``: SQL behind the first one."""
     statement = f'SELECT * FROM "{table}" WHERE client = ?{condition} ORDER BY {order}'
     for row in trace.rows(statement, client):
         yield Happening(row[order], table, row)
