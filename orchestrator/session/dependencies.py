@@ -2,7 +2,7 @@
 
 For every byte it is known who wrote it last and who has read it since. A must-write ends what was known before. A
 may-write or an atomic operation does not: whoever reads the byte then may get it from any of the writers since the last
-must-write, and depends on all of them. What may touch anything (opaque) reads and may-writes every byte.
+must-write, and depends on all of them. What may touch anything reads and may-writes every byte.
 
 The edges are complete together with the order of streams: any order of the operations that keeps both gives the same
 bytes. A byte's list of readers or writers is bounded; what falls out of it is ordered by its stream before another one
@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 from orchestrator.session.intervals import Extent, IntervalMap
 from orchestrator.session.operations import Effect, Operation, StreamKey, What
+from orchestrator.session.touched import EVERYTHING
 
 
 class Node(NamedTuple):
@@ -55,6 +56,11 @@ class Edge(NamedTuple):
     bytes: int
     source_effects: tuple[int, ...]
     target_effects: tuple[int, ...]
+
+
+def touches_anything(operation: Operation) -> bool:
+    """Whether it may touch all memory that there is."""
+    return any(effect.hi >= EVERYTHING for effect in operation.effects)
 
 
 class _Access(NamedTuple):
@@ -117,7 +123,7 @@ class Dependencies:
     def take(self, operation: Operation) -> list[Edge]:
         """The next operation, in the order of records: on which earlier ones it depends, by their order."""
         node, edges = Node(operation.sequence, operation.node), _Edges()
-        if operation.opaque is not None:
+        if touches_anything(operation):
             self._touch_all(_Access(node, operation.stream, ()), edges)
         else:
             for lo, hi, touch in _touches(operation.effects, operation.what is What.FREE):

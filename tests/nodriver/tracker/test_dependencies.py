@@ -27,8 +27,8 @@ class Bytes:
     def take(self, op: Operation) -> Found:
         found: Found = defaultdict(lambda: (set(), set(), set()))
         for byte in range(SIZE):
-            hits = [(i, e.kind) for i, e in enumerate(op.effects) if e.lo <= byte < e.hi]
             free, opaque = op.what is What.FREE, op.opaque is not None
+            hits = [] if opaque else [(i, e.kind) for i, e in enumerate(op.effects) if e.lo <= byte < e.hi]
             reads = [i for i, kind in hits if kind in "RA" and not free]
             writes = [i for i, kind in hits if kind != "R" or free]
             if reads or opaque:

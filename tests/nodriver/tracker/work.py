@@ -7,6 +7,7 @@ import hashlib
 from hypothesis import strategies as st
 
 from orchestrator.session.operations import Effect, Operation, StreamKey, What
+from orchestrator.session.touched import ANYTHING
 from tessera.reasons import Reason
 
 SIZE = 24
@@ -21,7 +22,7 @@ whats = st.sampled_from([What.LAUNCH] * 8 + [What.FREE, What.OTHER])
 def operation(sequence: int, effects: tuple[Effect, ...] = (), stream: StreamKey = STREAMS[0],
               what: What = What.LAUNCH) -> Operation:
     opaque = Reason.UNKNOWN_WORK if what is What.OTHER else None
-    return Operation(sequence, -1, what, stream, 0, () if opaque else effects, opaque)
+    return Operation(sequence, -1, what, stream, 0, ANYTHING if opaque else effects, opaque)
 
 
 @st.composite
