@@ -126,6 +126,11 @@ class Modules:
                 found = loaded.kernels[key] = made
         return found
 
+    def name(self, handle: int) -> str:
+        """That of a function or a kernel; empty if no record has announced it."""
+        function = self._functions.get(handle)
+        return function.name if function else ""
+
     def module(self, handle: int, context: int = 0) -> int | None:
         """The number that a module has, or a library in a context; None if no record has announced it."""
         loaded = self._find(handle, context)
