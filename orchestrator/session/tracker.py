@@ -277,7 +277,7 @@ class Tracker:
 
     def _launch(self, record: Record) -> None:
         key = self._streams.key(record)
-        self._placing.launch(record.sequence, -1, key, self._launches.prepare(record, key.context))
+        self._placing.launch(record.sequence, -1, key, key.context, self._launches.prepare(record, key.context))
 
     # graphs
 
@@ -307,8 +307,8 @@ class Tracker:
         node, after = graph.nodes[position], graph.before[position]
         context = node.context or graph.context or key.context
         if node.kind is NodeKind.LAUNCH:
-            self._placing.launch(record.sequence, position, key._replace(context=context),
-                                 self._launches.prepare(node, context), after)
+            prepared = self._launches.prepare(node, context)
+            self._placing.launch(record.sequence, position, key, context, prepared, after)
             return
         what: What = What.NOTHING
         effects: tuple[Effect, ...] = ()
