@@ -55,6 +55,12 @@ class Program(program_records.Program):
         number = self.record(Kind.STREAM, handle=handle, context=CONTEXT, flags=flags)
         return StreamKey(CONTEXT, handle, 0, number)
 
+    def by_thread(self, thread: int) -> None:
+        """It was another thread that wrote the last record."""
+        data = bytearray(self.data[-1])
+        data[24:28] = thread.to_bytes(4, "little")
+        self.data[-1] = bytes(data)
+
     def put(self, address: int, start: int = 0) -> int:
         """Numbers from ``start`` on, by a call that waits."""
         return self.to_device(address, words(range(start, start + WORDS)))
