@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from orchestrator.session.dependencies import Dependencies, Dependency, Edge, Node, touches_anything
+from orchestrator.session.dependencies import EARLIER, Dependencies, Dependency, Edge, Node, touches_anything
 from orchestrator.session.errors import GraphMissing
 from orchestrator.session.intervals import Extent, Intervals
 from orchestrator.session.operations import Effect, Operation, StreamKey
@@ -20,6 +20,8 @@ except ImportError as error:
 
 _ACCESSES = {"R": "R", "A": "A", "MAYW": "W", "MUSTW": "W"}
 """From the kind of a range to that of the accesses in an access program that it is made of."""
+MOST_PIECES = 1 << 20
+"""Ranges of bytes that are told apart in a step."""
 
 
 class Area(NamedTuple):
@@ -102,13 +104,15 @@ def step_graph(step: Sequence[Done], changed: Intervals | None = None) -> Any:
     written since the end of the program's first step; None if this is that step, so that there are no weights yet.
 
     Nodes are operations, named by :func:`node_name`, with ``work``, a :class:`Work`; and inputs with ``input``, an
-    :class:`Input`. Edges have ``between``, a :class:`Between`. ``graph.graph["streams"]`` are its streams. What touches
-    no memory is no node.
+    :class:`Input`. Edges have ``between``, a :class:`Between`. ``graph.graph["streams"]`` are its streams, and
+    ``"left_out"`` how many operations come after others that are not named, as too many have touched the same bytes.
+    What touches no memory is no node.
     """
     graph = networkx.DiGraph()
     streams: dict[StreamKey, int] = {}
     by_node: dict[Node, Done] = {}
-    dependencies, orders, inputs = Dependencies(), _Orders(), _Inputs(changed)
+    dependencies, orders, inputs = Dependencies(most_pieces=MOST_PIECES), _Orders(), _Inputs(changed)
+    left_out = 0
     for done in step:
         operation = done.operation
         node = Node(operation.sequence, operation.node)
@@ -121,14 +125,14 @@ def step_graph(step: Sequence[Done], changed: Intervals | None = None) -> Any:
         inputs.add(done)
         edges: dict[Node, list[Edge]] = {}
         for edge in dependencies.take(operation):
-            if edge.source in by_node:  # and not EARLIER
-                edges.setdefault(edge.source, []).append(edge)
+            edges.setdefault(edge.source, []).append(edge)
+        left_out += edges.pop(EARLIER, None) is not None
         for source, found in edges.items():
             before = by_node[source]
             why = tuple([_why(edge, before, done) for edge in found])
             graph.add_edge(node_name(source), node_name(node), between=Between(why, orders.between(before, done)))
     inputs.write(graph)
-    graph.graph["streams"] = tuple(streams)
+    graph.graph.update(streams=tuple(streams), left_out=left_out)
     return graph
 
 

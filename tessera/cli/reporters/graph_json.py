@@ -30,7 +30,7 @@ def document(path: str, chosen: ChosenStep, graph: Any) -> dict[str, Any]:
                   for area in areas.places],
         "operations": [_operation(name, work) for name, work in operations(graph)],
         "inputs": [_input(name, found, areas) for name, found in inputs(graph)],
-        "edges": [_edge(*edge, areas) for edge in between(graph)],
+        "edges": [_edge(*edge, areas) for edge in between(graph)], "left_out": graph.graph["left_out"],
     }
 
 

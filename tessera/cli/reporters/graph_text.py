@@ -93,8 +93,10 @@ def _memory(areas: Areas) -> Table:
 
 
 def _notes(graph: Any) -> list[str]:
-    """What nothing orders, and why operations are opaque or have to stay."""
-    lines = [f"nothing orders {source} before {target}: a race, if they touch all of their ranges"
+    """What is left out, what nothing orders, and why operations are opaque or have to stay."""
+    left_out = graph.graph["left_out"]
+    lines = [f"{left_out} operations come after more than is shown: too many touch the same bytes"] if left_out else []
+    lines += [f"nothing orders {source} before {target}: a race, if they touch all of their ranges"
              for source, target, edge in between(graph) if edge.ordered == "nothing"]
     for name, work in operations(graph):
         operation = work.operation

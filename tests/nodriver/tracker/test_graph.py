@@ -107,6 +107,14 @@ def test_what_may_touch_anything_has_no_sizes_and_needs_no_input() -> None:
     assert [i.parts for i in inputs(graph)] == [(Part(X, 0, 8),)]
 
 
+def test_what_is_left_out_is_counted() -> None:
+    readers = [operation(n, (Effect("R", 0, 8),), STREAMS[0]._replace(stream=100 + n)) for n in range(20)]
+    graph = step_graph(done(*readers, operation(20, (Effect("MUSTW", 0, 8),))))
+    assert graph.graph["left_out"] == 1
+    assert sorted(int(source) for source in graph.predecessors("20")) == list(range(5, 20))
+    assert step_graph(done(*readers[:16], operation(20, (Effect("MUSTW", 0, 8),)))).graph["left_out"] == 0
+
+
 @given(programs())
 def test_edges_are_the_dependencies_and_no_circle(program: list[Operation]) -> None:
     graph = step_graph(done(*program))
