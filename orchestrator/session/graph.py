@@ -136,6 +136,13 @@ def step_graph(step: Sequence[Done], changed: Intervals | None = None) -> Any:
     return graph
 
 
+def layers(graph: Any) -> list[list[str]]:
+    """The operations of a step's graph by how many stand before them on the longest way that leads to them. There are
+    as many layers as the longest chain of dependencies has operations."""
+    operations = [name for name, data in graph.nodes(data=True) if "work" in data]
+    return [list(layer) for layer in networkx.topological_generations(graph.subgraph(operations))]
+
+
 class _Orders:
     """What puts operations of the step in order. Nodes of one graph launch: by the edges of the graph."""
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 from xml.sax.saxutils import escape
 
+from orchestrator.session.graph import layers
 from tessera.cli.reporters import graph_words
 from tessera.cli.reporters.graph_words import Areas, amount, between, inputs, operations, reason
 
@@ -61,31 +62,21 @@ def write(chosen: ChosenStep, graph: Any, out: TextIO) -> None:
 
 def positions(graph: Any) -> dict[str, tuple[float, float]]:
     """Left upper corners, in pixels. In its layer a node stands about below the middle of what it depends on."""
-    layers = layers_of(graph)
-    rows: dict[int, list[str]] = {}
-    for name, layer in layers.items():
-        rows.setdefault(layer, []).append(name)
+    rows = dict(enumerate(layers(graph), 1))
+    row_of = {name: row for row, names in rows.items() for name in names}
+    for name, _ in inputs(graph):
+        rows.setdefault(min(row_of[reader] for reader in graph.successors(name)) - 1, []).append(name)
     places: dict[str, tuple[float, float]] = {}
-    for layer, names in sorted(rows.items()):
+    for row, names in sorted(rows.items()):
         wished = {name: wish(name, graph, places) for name in names}
         for column, name in enumerate(sorted(names, key=lambda name: wished[name])):
-            places[name] = (MARGIN + column * (WIDTH + ACROSS), MARGIN + layer * (HEIGHT + DOWN))
+            places[name] = (MARGIN + column * (WIDTH + ACROSS), MARGIN + row * (HEIGHT + DOWN))
     return places
 
 
 def wish(name: str, graph: Any, places: dict[str, tuple[float, float]]) -> float:
     above = [places[source][0] for source in graph.predecessors(name) if source in places]
     return sum(above) / len(above) if above else float("inf")
-
-
-def layers_of(graph: Any) -> dict[str, int]:
-    """The longest way to each operation from one that depends on none; inputs may stand above those."""
-    layers: dict[str, int] = {}
-    for name, _ in operations(graph):  # every operation comes behind those that it depends on
-        layers[name] = 1 + max((layers.get(source, 0) for source in graph.predecessors(name)), default=0)
-    for name, _ in inputs(graph):
-        layers[name] = min(layers[reader] for reader in graph.successors(name)) - 1
-    return layers
 
 
 def curve(source: Box, target: Box) -> str:

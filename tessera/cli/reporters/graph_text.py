@@ -9,6 +9,7 @@ from rich.console import ConsoleRenderable
 from rich.table import Table
 from rich.text import Text
 
+from orchestrator.session.graph import layers
 from tessera.cli.reporters import graph_words, output
 from tessera.cli.reporters.graph_words import Areas, amount, between, inputs, operations, reason
 
@@ -49,17 +50,9 @@ def _totals(graph: Any) -> list[str]:
     inputs_said = [f"{size:,} bytes of {name}" for name, size in sorted(needed.items())]
     return [
         f"{len(operations(graph))} operations, streams: {len(graph.graph['streams'])}, longest chain: "
-        f"{longest_chain(graph)}, dependencies: {', '.join(kinds) or 'none'}",
+        f"{len(layers(graph))}, dependencies: {', '.join(kinds) or 'none'}",
         f"needed from before: {', '.join(inputs_said) or 'nothing'}",
     ]
-
-
-def longest_chain(graph: Any) -> int:
-    """How many operations the longest chain of dependencies has."""
-    lengths: dict[str, int] = {}
-    for name, _ in operations(graph):  # every operation comes behind those that it depends on
-        lengths[name] = 1 + max((lengths.get(source, 0) for source in graph.predecessors(name)), default=0)
-    return max(lengths.values(), default=0)
 
 
 def _operations(graph: Any, before: dict[str, list[tuple[str, Between]]], areas: Areas) -> Table:
