@@ -68,6 +68,11 @@ class Placing:
         self._written_at_home(operation.effects)
         self._stays(operation.node)
 
+    def skip(self, operation: Operation) -> None:
+        """A node of a graph that is switched off. Others come behind it all the same."""
+        if self._operations is not None:
+            self._operations(operation)
+
     def launch(self, sequence: int, node: int, key: StreamKey, context: int, prepared: Prepared,
                after: tuple[int, ...] = ()) -> None:
         """A kernel is launched in a stream, to run in a context: nodes of graphs may have one of their own."""

@@ -296,11 +296,15 @@ class Tracker:
         if graph is None or not graph.whole:
             self._operate(record, What.OTHER, ANYTHING, Reason.UNKNOWN_GRAPH)
             return
-        positions = list(graph.enabled())
-        nodes = [graph.nodes[position] for position in positions]
+        enabled = set(graph.enabled())
+        nodes = [graph.nodes[position] for position in graph.order if position in enabled]
         self._placing.graph(record.sequence, graph.text, [self._key(n) for n in nodes if n.kind is NodeKind.LAUNCH])
-        for position in positions:
-            self._node(record, key, graph, position)
+        for position in graph.order:
+            if position in enabled:
+                self._node(record, key, graph, position)
+            else:
+                self._placing.skip(Operation(record.sequence, position, What.NOTHING, key,
+                                             self._placing.home(key.context), (), after=graph.before[position]))
         self._placing.graph_over()
 
     def _node(self, record: Record, key: StreamKey, graph: Executable, position: int) -> None:
