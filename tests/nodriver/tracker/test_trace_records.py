@@ -245,9 +245,10 @@ def test_a_client_that_is_not_there(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("statement", "says"), [
     ("DELETE FROM launch", "lacks row"), ("DELETE FROM kernel", "lacks row"),
     ("UPDATE operation SET kind = 999", "999"),
-    ("UPDATE memory SET address = 'x'", "record 6 of client 1"),
+    ("UPDATE memory SET address = 'x'", "client 1, record 6, in table memory"),
     ("UPDATE operation SET sequence = 1 << 60", "missing"),
-    ("UPDATE kernel SET parameters = '[1'", "record 5 of client 1"), ("DROP TABLE outcome", "damaged"),
+    ("UPDATE operation SET sequence = 'x'", "client 1"), ("UPDATE memory SET born_ticks = 'x'", "client 1"),
+    ("UPDATE kernel SET parameters = '[1'", "client 1, record 5, in table kernel"), ("DROP TABLE outcome", "damaged"),
 ])
 def test_a_damaged_trace(tmp_path: Path, statement: str, says: str) -> None:
     program = usual()
