@@ -53,9 +53,11 @@ class Survivors:
         died: dict[int, set[int]] = {}
         said: dict[int, dict[tuple[str, int], sqlite3.Row]] = {}
         for table in (*THINGS, "link"):
-            dead = f'SELECT * FROM "{table}" WHERE client = ? AND born < ? AND died > ? AND died <= ?'
-            for row in self._trace.rows(dead, self._client, gap, gap, first):
-                died.setdefault(row["died"], set()).add(row["id"])
+            dead = f'SELECT * FROM "{table}" WHERE client = ? AND died > ? AND died <= ?'
+            for row in self._trace.rows(dead, self._client, gap, first):
+                doubtful = died.setdefault(row["died"], set())
+                if row["born"] < gap:
+                    doubtful.add(row["id"])
                 said.setdefault(row["died"], {})[table, row[_handle(table)]] = row
         for sequence in sorted(died):
             if not self._explained(sequence, died[sequence], said[sequence]):
