@@ -102,9 +102,9 @@ class Tracker:
         kind = record.kind
         self.tally.records += 1
         if record.sequence != self._expected and self._expected is not None:
-            if record.sequence < self._expected:
+            if record.sequence < self._expected - 1:  # in a trace some records share a number
                 raise RecordError(record.sequence, kind.name, f"comes behind record {self._expected - 1}")
-            if kind is not Kind.EPOCH:
+            if kind is not Kind.EPOCH and record.sequence > self._expected:
                 self._placing.lost()
         self._expected = record.sequence + 1
         if record.flags & lib.WIRE_CAPTURED:
@@ -260,8 +260,10 @@ class Tracker:
         kind, at, width = body.content_kind, destination(body), body.width
         if kind == lib.WIRE_NO_CONTENT or at is None or body.from_.kind != lib.WIRE_SIDE_HOST:
             return
-        held = self.memory.find(at)
-        if held is None or held.pin is not None or at + width > held.end or self.memory.is_aliased(at, at + width):
+        held, region = self.memory.find(at), self.memory.regions.find(at)
+        if held is None or held.pin is not None or region is None or at + width > region.address + region.size:
+            return
+        if self.memory.is_aliased(at, at + width):
             return
         if kind == lib.WIRE_LATER_CONTENT:
             self._contents.put(at, width, None, record.sequence)
