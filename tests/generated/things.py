@@ -8,7 +8,7 @@ from typing import Any
 from shim import tails
 from shim.wire import Kind, lib
 from tests.generated.author import Author
-from tests.generated.chooser import Buffer, Chooser
+from tests.generated.chooser import PAGE, Buffer, Chooser
 from tests.generated.clocks import Stream
 from tests.generated.kernels import KERNELS, VARIABLES, layout, text
 from tests.generated.memory import Physical, Window
@@ -16,7 +16,6 @@ from tests.generated.operations import Copy, Module, Set, device, mixed, pageabl
 from tests.generated.records import CONTEXT
 
 SIZES = (256, 301, 512, 768, 1000, 1024, 2049)
-PAGE = 4096
 NON_BLOCKING = 1
 
 
@@ -40,7 +39,7 @@ class Things:
         self._images = Window(self.rng, 0x1200_0000_0000, reuse)
         self._ghosts: dict[int, Physical] = {}
         self.reservations: list[Reservation] = []
-        chooser.function = self.function
+        chooser.function, chooser.place = self.function, self.place
 
     # Memory.
 
@@ -96,6 +95,12 @@ class Things:
             data = mixed(buffer.size, author.number())
             author.submit(Copy(device(buffer.address), pageable(), buffer.size, data=data))
         self.chooser.buffers.append(buffer)
+        self.attend(buffer)
+
+    def attend(self, *buffers: Buffer) -> None:
+        """Often what is new is in focus from then on."""
+        if self.rng.random() < 0.4:
+            self.chooser.focus = list(buffers)
 
     def free(self) -> None:
         """At once, which the host may do only when nobody uses it."""
@@ -186,6 +191,12 @@ class Things:
             self._ready(Buffer(address, PAGE, "mapped"))
             self.chooser.buffers.pop()
         self._runs(place)
+        self.attend(*self._of(page[1]))
+
+    def _of(self, physical: Physical) -> list[Buffer]:
+        """The buffers where it is mapped."""
+        places = [r for r in self.reservations if any(page and page[1] is physical for page in r.pages)]
+        return [buffer for place in places for buffer in place.buffers]
 
     def unmap_page(self) -> None:
         author = self.author
@@ -210,6 +221,8 @@ class Things:
             self._announce(again.address + j * PAGE, PAGE, lib.WIRE_MAPPED, 0, owner=page[0])
             self._runs(again)
         self._runs(place)
+        if page:
+            self.attend(*self._of(page[1]))
 
     def _runs(self, place: Reservation) -> None:
         """Pages side by side are one buffer."""
@@ -293,6 +306,7 @@ class Things:
         self._announce(address, size, lib.WIRE_VARIABLE, 0, context=CONTEXT, owner=module.handle,
                        name_bytes=len(name), tail=name.encode())
         self.chooser.buffers.append(Buffer(address, size, "variable" if name == "state" else "constant", module))
+        self.attend(self.chooser.buffers[-1])
 
     def unload(self) -> None:
         author = self.author
