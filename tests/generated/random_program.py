@@ -15,6 +15,7 @@ from tests.generated.graphs import Graphs
 from tests.generated.operations import Copy, Host, Launch, Operation, Place, Set, Table, device, pageable
 from tests.generated.records import Program
 from tests.generated.things import Things
+from tests.generated.virtual import Virtual
 
 ALL = frozenset({
     "aliases", "atomics", "captures", "events", "failures", "gaps", "graphs", "handles", "host", "loops", "modules",
@@ -36,6 +37,7 @@ class _Random:
         self.chooser = Chooser(self.author)
         self.things = Things(self.author, self.chooser)
         self.graphs = Graphs(self.author, self.chooser)
+        self.virtual = Virtual(self.things)
         self.waiting = False
 
     def make(self, size: int) -> Program:
@@ -56,7 +58,7 @@ class _Random:
         return program
 
     def _actions(self) -> list[tuple[Callable[[], object], float]]:
-        things, graphs = self.things, self.graphs
+        things, graphs, virtual = self.things, self.graphs, self.virtual
         by_feature: dict[str, list[tuple[Callable[[], object], float]]] = {
             "": [(self._operation, 40), (things.allocate, 2), (things.free, 2), (self._download, 3),
                  (self._wait, 2), (self._focus, 2)],
@@ -64,7 +66,9 @@ class _Random:
             "opaque": [(self._escape, 1)],
             "pooled": [(things.allocate_pooled, 3), (things.free_pooled, 3)],
             "pinned": [(things.pin, 1), (self._to_pinned, 2)],
-            "virtual": [(things.reserve, 0.7), (things.map_page, 2), (things.unmap_page, 2)],
+            "virtual": [(virtual.reserve, 0.7), (virtual.map_page, 2), (virtual.unmap_page, 1),
+                        (virtual.exchange, 1)],
+            "aliases": [(virtual.use_twice, 1)],
             "streams": [(self._interleaved, 3), (things.stream, 1), (things.destroy_stream, 0.5)],
             "events": [(self._event, 2), (self._event_wait, 2), (things.destroy_event, 0.3)],
             "variables": [(things.find_variable, 1)],
