@@ -94,9 +94,9 @@ class Author:
         return True
 
     def queued(self, operation: Operation, stream: Stream, what: Touched) -> None:
-        """Done as far as order and tables are concerned. Nobody relies on host functions, or graphs that do nothing,
-        where default streams wait for each other."""
-        self.clocks.queue(stream, what, work=any(what) or operation.kind is Kind.LAUNCH)
+        """Done as far as order and tables are concerned. Nobody relies on graphs that do nothing where default streams
+        wait for each other."""
+        self.clocks.queue(stream, what, work=any(what) or operation.kind is not Kind.GRAPH_LAUNCH)
         written = [*what.writes, *what.adds]
         for table in self.tables:
             if table.valid and self.overlap(table, written):

@@ -38,6 +38,6 @@ def random_devices(seed: int, gpus: int, *, home: float = 0.1, mirrored: float =
     """A :class:`orchestrator.session.placement.Placement`: devices by a hash of the seed, the kernel, its grid and how
     often it was launched so; ``gpus`` are numbered from 0. Of all launches the share ``home`` stays, and ``mirrored``
     is mirrored; whatever is given its own home stays too. With ``steady`` how often does not count, so that steps
-    repeat themselves; ``together``: so many launches in a row, of whatever kernels, are given the same devices, so
-    that they may be one segment."""
+    repeat themselves; ``together``: so many launches in a row, of whatever kernels, are given the same devices, so that
+    they may be one segment."""
     return RandomDevices(seed, gpus, home, mirrored, steady, together)
