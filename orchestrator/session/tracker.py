@@ -23,6 +23,7 @@ from orchestrator.session.operations import Effect, Operation, StreamKey, What
 from orchestrator.session.payloads import Payloads
 from orchestrator.session.placement import Placement
 from orchestrator.session.placing import Placing, Settings
+from orchestrator.session.step_classes import StepClasses
 from orchestrator.session.steps import LaunchKey, ends_step, graph_text, launch_text
 from orchestrator.session.tally import Tally
 from orchestrator.session.touched import ANYTHING, copied, destination, filled, operated
@@ -81,6 +82,11 @@ class Tracker:
     def tally(self) -> Tally:
         """What was done so far."""
         return self._placing.tally
+
+    @property
+    def classes(self) -> StepClasses:
+        """The step classes of the program, and what they read."""
+        return self._placing.classes
 
     def take(self, data: Buffer) -> list[Decision]:
         """Whole records; what was decided, in order. Raises RecordError for records that cannot be, and WireError for
