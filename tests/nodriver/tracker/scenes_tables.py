@@ -106,6 +106,22 @@ def a_table_written_by_a_launch(p: Scene) -> None:
     _stale(p)
 
 
+@scene("1 1 2 . 1 1", 3)
+def a_table_written_by_a_segment(p: Scene) -> None:
+    _begin(p)
+    _hold(p)
+    p.run(ADD, C, E)
+    _stale(p)
+
+
+@scene("1 1 0+2 . 1 1", 3)
+def a_table_written_by_a_mirrored_segment(p: Scene) -> None:
+    _begin(p)
+    _hold(p)
+    p.run(ADD, C, E)
+    _stale(p)
+
+
 def _copied(p: Scene) -> int:
     return p.record(Kind.COPY, place=(1, CONTEXT), width=BYTES, height=1, depth=1, to=side(C), from_=side(E))
 
@@ -216,6 +232,33 @@ def a_table_that_was_gathered_before_it_is_told(p: Scene) -> None:
     p.outcome(number, words(range(SECOND, SECOND + 64)))
     p.instead(p.sequence - 1, Kind.OUTCOME, of=number, has_content=1, bytes=BYTES, content=told)
     _scattered(p)
+
+
+# Known tables and the segment that is open.
+
+
+@scene("1 1", 0, [Reason.UNBOUNDED_WRITE])
+def a_table_that_its_segment_has_written(p: Scene) -> None:
+    _begin(p)
+    p.run(ADD, C, E)
+    p.run(SCATTER, D, C, 7)
+    p.get(D)
+    p.get(D + BYTES)
+
+
+@scene("1 1", 1, mismatches=1)
+def a_table_that_its_segment_writes_afterwards(p: Scene) -> None:
+    """It has to be compared all the same."""
+    _begin(p)
+    number = _table(p, SECOND)
+    told = words(range(64))
+    p.instead(number, Kind.COPY, width=BYTES, height=1, depth=1, to=side(C), from_=any_side(0x5000, lib.WIRE_SIDE_HOST),
+              content_kind=lib.WIRE_INLINE_CONTENT, inline_bytes=BYTES, content=content(told), tail=told,
+              flags=lib.WIRE_SYNCHRONOUS)
+    p.run(SCATTER, D, C, 7)
+    p.run(ADD, C, A)
+    p.get(D)
+    p.get(D + BYTES)
 
 
 @scene(". 1 1 . 1 1", 2)
