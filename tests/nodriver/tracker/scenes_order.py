@@ -289,6 +289,23 @@ def no_room(p: Scene) -> None:
     p.get(D)
 
 
+@scene("1 1 1", 3, rooms=[0, 2 * BYTES, 0])
+def freed_memory_gives_its_room_back(p: Scene) -> None:
+    p.put(A)
+    p.run(ADD, B, A, 1)
+    p.get(B)
+    p.free(A)
+    p.free(B)
+    for address in (A, D):
+        p.memory(address, BYTES)
+        p.put(address, 600)
+    p.run(ADD, D, A, 1)
+    p.get(D)
+    p.free(D)
+    p.run(ADD, C, A, 1)
+    p.get(C)
+
+
 @scene("7", 0, [Reason.UNKNOWN_DEVICE])
 def no_such_gpu(p: Scene) -> None:
     p.put(A)
