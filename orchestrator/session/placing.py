@@ -111,6 +111,8 @@ class Placing:
             self._segment = segment = Segment(key, home, others, mirrored, waits)
         self.streams.queued(key, sequence)
         segment.add(sequence, node, prepared)
+        for lo, hi in written((prepared,)):
+            self._contents.forget(lo, hi)  # at once: launches of the same segment come behind it
 
     def close(self) -> None:
         """Nothing more is a part of the open segment."""
@@ -130,7 +132,6 @@ class Placing:
         reached = [job.device for job in jobs]
         for lo, hi in written(segment.prepared):
             self._directory.stale(lo, hi, reached)
-            self._contents.forget(lo, hi)
         for job in jobs:
             carried(job, segment, self._directory, self._memory)
 

@@ -89,7 +89,7 @@ def decide(number: int, segment: Segment, device: int, gpus: Sequence[Gpu], dire
         mirrored=segment.mirrored, runs_home=False, waits=segment.waits,
         holds=not segment.mirrored,
         replicas=tuple(_replica(held) for _, held in sorted(needs.touched.items())),
-        evicted=evicted, gather=gather, assumed=_assumed(gather, contents),
+        evicted=evicted, gather=gather, assumed=_assumed(gather, contents, segment),
         apply=() if segment.mirrored else _spans(needs.written, needs.touched))
 
 
@@ -168,9 +168,18 @@ def _spans(ranges: dict[int, Intervals], touched: dict[int, Allocation]) -> tupl
                  for number in sorted(ranges) for lo, hi in ranges[number])
 
 
-def _assumed(gather: Iterable[Span], contents: Contents) -> tuple[Assumed, ...]:
-    return tuple(Assumed(known.address, known.data) for span in gather
-                 for known in contents.within(span.address, span.address + span.bytes))
+def _assumed(gather: Iterable[Span], contents: Contents, segment: Segment) -> tuple[Assumed, ...]:
+    """What is known of the bytes that are gathered, or was when a launch relied on it: the segment itself may have
+    written them since."""
+    relied = {known: None for one in segment.placed for known in one.launch.assumed}
+    found: dict[Assumed, None] = {}
+    for span in gather:
+        lo, hi = span.address, span.address + span.bytes
+        for address, data in (*contents.within(lo, hi), *relied):
+            first, last = max(lo, address), min(hi, address + len(data))
+            if first < last:
+                found[Assumed(first, data[first - address:last - address])] = None
+    return tuple(found)
 
 
 def _replica(held: Allocation) -> Replica:
