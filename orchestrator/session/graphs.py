@@ -33,12 +33,11 @@ class Executable:
 
     def enabled(self) -> Iterator[int]:
         """The positions of the nodes that run, in order. A child graph that is switched off has no node that does."""
-        off: set[int] = set()
         for position in self.order:
             node = self.nodes[position]
-            if not node.enabled or node.parent in off:
-                off.add(node.node)
-            else:
+            while node.enabled and node.parent in self.places:
+                node = self.nodes[self.places[node.parent]]
+            if node.enabled:
                 yield position
 
 
