@@ -43,8 +43,8 @@ TEXT = PTX + "".join([ENTRY.format(name) + body for name, body in _MORE.values()
 NAMES = KERNELS | {handle: name for handle, (name, _) in _MORE.items()}
 
 __all__ = ["ADD", "BUMP", "BYTES", "CONTEXT", "COUNT", "FOLLOW", "GROW", "LEGACY", "NAMES", "ODD", "ONE", "PICK",
-           "POWER", "SCATTER", "SCENES", "STIR", "SWAP", "TELL", "TEXT", "TWO", "A", "B", "C", "D", "E", "Scene", "Stage",
-           "scene"]
+           "POWER", "SCATTER", "SCENES", "STIR", "SWAP", "TELL", "TEXT", "TWO", "A", "B", "C", "D", "E", "Scene",
+           "Stage", "scene"]
 
 
 class Scene(Program):

@@ -6,7 +6,7 @@ from shim import tails
 from shim.wire import Kind, lib
 from tessera.content import content
 from tessera.reasons import Reason
-from tests.nodriver.tracker.by_hand import parameters
+from tests.nodriver.tracker.by_hand import parameters, side
 from tests.nodriver.tracker.scenes import (
     ADD,
     BYTES,
@@ -222,43 +222,51 @@ def two_addresses_in_a_segment(p: Scene) -> None:
 
 
 def _by_its_other_address(p: Scene, how: str) -> None:
-    """GPU 1 holds what has one address; it has another one for a while, by which it is written."""
+    """A table that is known has another address, by which it is written. What a launch at home does by it is what GPU
+    1 must not take for valid."""
     _reserve(p)
     _page(p, V, 0x70)
+    p.memory(D, 2 * BYTES)
+    p.set(D, 1)
+    p.set(D + BYTES, 2)
+    p.put(C, 64)
+    p.run(ADD, A, D, 1)
+    p.run(ADD, B, D + BYTES, 1)
+    p.get(A)
     p.put(V)
-    p.put(B, 700)
-    p.run(ADD, C, V, 1)
     _page(p, W, 0x70, fresh=False)
     if how == "copy":
-        p.put(W, 500)
+        p.record(Kind.COPY, place=(1, CONTEXT), width=BYTES, height=1, depth=1, to=side(W), from_=side(C))
     elif how == "set":
-        p.set(W, 9)
+        p.set(W, 100)
     elif how == "operation":
         p.record(Kind.MEMORY_OPERATIONS, place=(1, CONTEXT), count=1,
                  tail=tails.memory_operations_tail([(2, 0, W + 8, 99)]))
     else:
-        p.run(ADD, W, B, 1)
-    _unmap(p, W)
-    p.run(ADD, C, V, 2)
-    p.get(C)
+        p.run(ADD, W, C)
+    p.run(SCATTER, D, V, 7)
+    p.run(ADD, A, D, 1)
+    p.run(ADD, B, D + BYTES, 1)
+    p.get(A)
+    p.get(B)
 
 
-@scene("1 1", 2)
+@scene("1 1 . 1 1", 2)
 def copied_by_its_other_address(p: Scene) -> None:
     _by_its_other_address(p, "copy")
 
 
-@scene("1 1", 2)
+@scene("1 1 . 1 1", 2)
 def set_by_its_other_address(p: Scene) -> None:
     _by_its_other_address(p, "set")
 
 
-@scene("1 1", 2)
+@scene("1 1 . 1 1", 2)
 def memory_operation_by_its_other_address(p: Scene) -> None:
     _by_its_other_address(p, "operation")
 
 
-@scene("1 . 1", 2)
+@scene("1 1 . . 1 1", 2)
 def launched_by_its_other_address(p: Scene) -> None:
     _by_its_other_address(p, "launch")
 
@@ -272,8 +280,9 @@ def other_memory_at_its_address(p: Scene) -> None:
     p.put(V)
     p.put(W, 500)
     p.run(ADD, B, V, 1)
-    _unmap(p, V)
     _unmap(p, W)
+    _unmap(p, V)
+    p.hide(p.sequence - 1)
     _page(p, V, 0x71, fresh=False)
     p.run(ADD, B, V, 2)
     p.get(B)
@@ -314,6 +323,33 @@ def memory_in_the_place_of_memory_that_ended_unseen(p: Scene) -> None:
     p.hide(p.free(A))
     p.memory(A, 2 * BYTES)
     p.put(A)
+    p.put(A + BYTES, 7)
+    p.run(ADD, B, A + BYTES, 1)
+    p.get(B)
+
+
+@scene("1 1", 2)
+def memory_that_overlaps_memory_that_ended_unseen(p: Scene) -> None:
+    p.memory(D, BYTES)
+    p.put(D)
+    p.run(ADD, B, D, 1)
+    p.get(B)
+    p.hide(p.free(D))
+    p.memory(D - 128, 2 * BYTES)
+    p.put(D - 128)
+    p.put(D + 128, 7)
+    p.run(ADD, B, D + 64, 1)
+    p.get(B)
+
+
+@scene("1 1", 2)
+def the_same_launch_on_other_memory(p: Scene) -> None:
+    p.put(A)
+    p.run(ADD, B, A, 1)
+    p.get(B)
+    p.free(A)
+    p.memory(A, 2 * BYTES)
+    p.put(A)
     p.run(ADD, B, A, 1)
     p.get(B)
 
@@ -333,6 +369,27 @@ def memory_ends_with_its_context(p: Scene) -> None:
 
 
 # Pointers.
+
+
+@scene("1", 1)
+def the_second_page_alone(p: Scene) -> None:
+    _reserve(p)
+    _page(p, V + PAGE, 0x71)
+    p.put(V + PAGE)
+    p.run(GROW, V + PAGE, V + PAGE, 1)
+    p.get(V + PAGE)
+
+
+@scene("1 1 1", 3)
+def the_same_kernel_with_other_parameters(p: Scene) -> None:
+    p.put(A)
+    p.put(B, 300)
+    p.run(ADD, C, A, 1)
+    p.get(C)
+    p.run(ADD, C, B, 1)
+    p.get(C)
+    p.run(ADD, C, A, 1, block=32)
+    p.get(C)
 
 
 @scene("1 1", 1)
@@ -391,11 +448,10 @@ def a_variable_is_found_when_it_was_written(p: Scene) -> None:
 
 
 @scene(". 1", 1)
-def something_opaque_has_written_a_variable(p: Scene) -> None:
-    p.memory(D, BYTES)
-    p.to_device(D, A.to_bytes(8, "little"))
-    p.put(A)
-    p.run(STIR, D, A, 3, block=1)
+def something_unknown_has_written_a_variable(p: Scene) -> None:
+    """A kernel that no record has named."""
+    number = p.run(COUNT, B, A, 3, block=1)
+    p.instead(number, Kind.LAUNCH, function=0xDEAD, grid=(1, 1, 1), block=(1, 1, 1))
     _find(p)
     p.run(COUNT, B, A, 3, block=1)
     _end(p)

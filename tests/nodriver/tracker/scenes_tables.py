@@ -71,6 +71,20 @@ def a_table_is_another(p: Scene) -> None:
     _scattered(p)
 
 
+@scene("1 1", 2, mismatches=2)
+def a_table_that_is_gathered_for_its_own_sake(p: Scene) -> None:
+    """It is compared then, and not when it is followed, as it is there already."""
+    _begin(p)
+    number = _table(p, SECOND)
+    told = words(range(64))
+    p.instead(number, Kind.COPY, width=BYTES, height=1, depth=1, to=side(C), from_=any_side(0x5000, lib.WIRE_SIDE_HOST),
+              content_kind=lib.WIRE_INLINE_CONTENT, inline_bytes=BYTES, content=content(told), tail=told,
+              flags=lib.WIRE_SYNCHRONOUS)
+    p.run(ADD, B, C, 1)
+    p.get(B)
+    _scattered(p)
+
+
 @scene("1 1 1", 3, mismatches=1)
 def nothing_is_valid_behind_a_mismatch(p: Scene) -> None:
     _begin(p)
@@ -183,7 +197,7 @@ def a_table_in_memory_that_is_new(p: Scene) -> None:
     p.put(place + 2 * page, SECOND)
     p.synchronize()
     for address in (place, place + 2 * page):
-        p.ended(Kind.MEMORY, address, memory=lib.WIRE_MAPPED, bytes=page)
+        p.hide(p.ended(Kind.MEMORY, address, memory=lib.WIRE_MAPPED, bytes=page))
     p.record(Kind.MEMORY, address=place, bytes=page, kind=lib.WIRE_MAPPED, owner=0x71)
     p.run(SCATTER, D, place, 7)
     p.run(ADD, A, D, 1)
