@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
+from collections.abc import Callable
 from itertools import pairwise
 
 import pytest
@@ -64,7 +65,11 @@ def as_bytes(edges: list[Edge]) -> Found:
 
 @given(programs())
 def test_edges_are_those_of_single_bytes(program: list[Operation]) -> None:
-    dependencies, oracle = Dependencies(most_accesses=1000), Bytes()
+    check_edges(program)
+
+
+def check_edges(program: list[Operation], kind: Callable[..., Dependencies] = Dependencies) -> None:
+    dependencies, oracle = kind(most_accesses=1000), Bytes()
     opaque = {Node(op.sequence) for op in program if op.opaque}
     for op in program:
         found, wanted = as_bytes(dependencies.take(op)), oracle.take(op)
@@ -80,7 +85,12 @@ def test_edges_are_those_of_single_bytes(program: list[Operation]) -> None:
 def test_any_order_that_the_edges_and_streams_allow_gives_the_same_bytes(
     program: list[Operation], seed: int, bounded: bool
 ) -> None:
-    dependencies = Dependencies(2, 4) if bounded else Dependencies()
+    check_orders(program, seed, bounded)
+
+
+def check_orders(program: list[Operation], seed: int, bounded: bool, kind: Callable[..., Dependencies] = Dependencies
+                 ) -> None:
+    dependencies = kind(2, 4) if bounded else kind()
     before: dict[int, set[int]] = {}
     for op in program:
         sources = {edge.source for edge in dependencies.take(op)}

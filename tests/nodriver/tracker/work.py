@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import random
+from collections.abc import Sequence
 
 from hypothesis import strategies as st
 
@@ -53,3 +55,14 @@ def carry_out(operation: Operation, memory: bytearray) -> bytes:
 
 def touched(operation: Operation, kinds: tuple[str, ...]) -> set[int]:
     return {byte for effect in operation.effects if effect.kind in kinds for byte in range(effect.lo, effect.hi)}
+
+
+def random_operations(rng: random.Random, kinds: Sequence[str] = KINDS, most: int = 14) -> list[Operation]:
+    """As :func:`programs`, without hypothesis."""
+    made = []
+    for number in range(rng.randrange(most + 1)):
+        starts = [rng.randrange(SIZE) for _ in range(rng.randrange(1, 4))]
+        done = [Effect(rng.choice(kinds), lo, min(lo + rng.randrange(1, SIZE), SIZE)) for lo in starts]
+        what = rng.choices([What.LAUNCH, What.FREE, What.OTHER], [8, 1, 1])[0]
+        made.append(operation(number, tuple(done), rng.choice(STREAMS), what))
+    return made

@@ -1,0 +1,83 @@
+"""Every rule of the tracker is held by a test that fails without it: trackers that are wrong are found out."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import pytest
+
+from orchestrator.session.tracker import Tracker
+from tests.material import ROOT
+from tests.nodriver.tracker import scenes_graphs, scenes_memory, scenes_order, scenes_stale, scenes_tables
+from tests.nodriver.tracker.altered import altered, source
+from tests.nodriver.tracker.mutants import MUTANTS, Mutant
+from tests.nodriver.tracker.scenes import SCENES
+from tests.nodriver.tracker.test_dependencies import check_edges, check_orders
+from tests.nodriver.tracker.work import random_operations
+
+assert all((scenes_graphs, scenes_memory, scenes_order, scenes_stale, scenes_tables)), "they fill the table"
+KNOWN: dict[str, Any] = {}
+"""Scenes, and what comes of them at home."""
+PROGRAMS, READS = 1000, ("R", "R", "R", "R", "MUSTW")
+
+
+def text_of(mutant: Mutant) -> str:
+    """The text of the module with the mutation."""
+    text = source(mutant.module).read_text(encoding="utf-8")
+    found = text.count(mutant.old)
+    assert found == 1, f"the text of mutant {mutant.name!r} is {found} times in {mutant.module}.py: say what it is now"
+    return text.replace(mutant.old, mutant.new)
+
+
+def dependencies_wrong(check: str, made: Any) -> bool:
+    """Whether a random program shows it."""
+    rng = random.Random(check)
+    for _ in range(PROGRAMS):
+        try:
+            if check == "edges":
+                check_edges(random_operations(rng), made)
+            elif check == "orders":
+                check_orders(random_operations(rng), rng.randrange(1000), rng.random() < 0.5, made)
+            else:
+                check_orders(random_operations(rng, READS), rng.randrange(1000), False, partial(made, 2))
+        except AssertionError:
+            return True
+    return False
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: f"{mutant.rule} {mutant.name}")
+def test_a_mutant_is_found_out(mutant: Mutant, record_property: Callable[[str, object], None]) -> None:
+    text = text_of(mutant)
+    if mutant.module == "dependencies":
+        assert dependencies_wrong(mutant.scene, altered("dependencies", text, "dependencies").Dependencies)
+        return
+    wrong = SCENES[mutant.scene].wrong(altered(mutant.module, text).Tracker, KNOWN)
+    record_property("shown by", wrong[0] if wrong else "nothing")
+    assert wrong, f"mutant {mutant.name!r} survives scene {mutant.scene}"
+
+
+@pytest.fixture(scope="module")
+def same() -> Any:
+    """The tracker loaded anew with its own text."""
+    return altered("tracker", source("tracker").read_text(encoding="utf-8")).Tracker
+
+
+@pytest.mark.parametrize("scene", sorted({mutant.scene for mutant in MUTANTS if mutant.module != "dependencies"}))
+def test_what_shows_a_mutant_is_right_without_it(scene: str, same: Any) -> None:
+    assert same is not Tracker
+    assert SCENES[scene].wrong(same, KNOWN) == []
+
+
+def test_every_rule_has_mutants() -> None:
+    page = (ROOT / "docs" / "tracker.md").read_text(encoding="utf-8")
+    rules = {int(number) for number in re.findall(r"^(\d+)\. \*\*", page, re.MULTILINE)}
+    count = Counter(mutant.rule for mutant in MUTANTS)
+    assert rules and set(count) == rules | {0}
+    assert all(number >= 3 for number in count.values()), count
+    names = Counter((mutant.rule, mutant.name) for mutant in MUTANTS)
+    assert max(names.values()) == 1
