@@ -4,12 +4,13 @@ What is not here, as it cannot change what anybody sees:
 
 - Aliases that are not forgotten, a free that is not spread to other addresses, contents that are not forgotten where
   memory is exported or has several addresses: launches there stay at home more often, or stay at home as it is.
-- Gathering what is surely written, or was for a may-write before; keeping a stream that is idle: work for nothing.
+- Gathering what is surely written, or was for a may-write before; keeping a stream that is idle: that is work for
+  nothing.
 - What has ended with a context, a module or a gap and is kept: nobody may point there, and what comes to its place
-  removes it. Bytes of a freed allocation that stay valid: the one that comes to its place has replicas of its own, whose
+  removes it. Bytes of a freed allocation that stay valid: the one that comes to its place has its own replicas, whose
   bytes are as those at home until somebody writes them. (Mappings keep their bytes; that mutant is here.)
-- What is refused twice: a launch whose parameters are not known has too few, too; a node of an unknown kind is work that
-  may touch anything, also in a graph that is taken for whole.
+- What is refused twice: a launch whose parameters are not known has too few, too; a node of an unknown kind is work
+  that may touch anything, also in a graph that is taken for whole.
 - Writers that fall out of a long list of a byte: those behind them depend on them.
 """
 

@@ -37,13 +37,15 @@ class Way(NamedTuple):
 
 @dataclass
 class Run:
-    """What came of it. ``sent`` and ``mirrored`` count launches of jobs; ``refused`` segments."""
+    """What came of it. ``sent`` and ``mirrored`` count launches of jobs, ``refused`` segments; ``mirrors``: the numbers
+    of mirrored jobs."""
 
     outcome: Outcome
     jobs: int = 0
     sent: int = 0
     mirrored: int = 0
     evicted: int = 0
+    mirrors: set[int] = field(default_factory=set)
     refused: Counter[Reason] = field(default_factory=Counter)
 
     def seen(self) -> Counter[str]:
@@ -94,6 +96,7 @@ class _Witness:
                 run.sent += 0 if one.mirrored else len(one.launches)
                 run.mirrored += len(one.launches) if one.mirrored else 0
                 run.evicted += len(one.evicted)
+                run.mirrors |= {one.number} if one.mirrored else set()
             elif isinstance(one, Refused):
                 run.refused[one.reason] += 1
         return decisions
