@@ -10,7 +10,8 @@ one stream for one GPU; a decision comes when the segment is closed, and stands 
    there (kept from job to job); ``gather`` is written into replicas; if the bytes of ``assumed`` are not those, the job
    ends here, and *all* jobs of ``d`` from this one on are run at home, where nothing of them was done
    (:meth:`orchestrator.session.tracker.Tracker.withdraw` must be told before the next record).
-   Then the launches run in their order, with the words of ``pointers`` set to the replicas' addresses.
+   Then the launches run in their order, with the words of ``pointers`` set to the replicas' addresses. What is
+   ``evicted`` is given back also where a job is run at home.
 4. In ``s``: the bytes of ``apply`` are written from the replicas into program memory. Until then no other stream begins
    what was queued after the job, if ``holds``.
 5. ``mirrored``: nothing is applied and nobody held. With ``runs_home`` the launches run in ``s`` as well, behind the

@@ -82,6 +82,8 @@ class Decisions:
         """Decisions on the same launches: one, or several that mirror them."""
         if names and all(name in self._settled for name in names):
             self._outcome.voided += [decision.number for decision in group if not isinstance(decision, Rest)]
+            for job in [decision for decision in group if isinstance(decision, Job)]:
+                self._worker(job.device).void(job)
             return
         wanted = [self._settle(name) for name in names]
         jobs = [decision for decision in group if isinstance(decision, Job)]

@@ -49,15 +49,20 @@ class Worker:
         label = f"job {sending.job.number} on GPU {self._device}"
         return self._schedule.put(self._queue, label, lambda: self._carry_out(sending), [gathered])
 
+    def void(self, job: Job) -> None:
+        """Queue a job whose launches were run at home."""
+        self._schedule.put(self._queue, f"job {job.number} on GPU {self._device}", lambda: self._give_back(job))
+
     def close(self) -> None:
         self._space.close()
 
     def _carry_out(self, sending: Sending) -> None:
         self._waiting.remove(sending)
         sending.done = True
+        job = sending.job
+        self._give_back(job)
         if sending.cancelled:
             return
-        job = sending.job
         self._have(job)
         for span, data in zip(job.gather, sending.snapshot, strict=True):
             self._space.write(self._inside(span), data)
@@ -68,12 +73,14 @@ class Worker:
             self._launch(placed, copy)
         sending.results = [self._space.read(self._inside(span), span.bytes) for span in job.apply]
 
-    def _have(self, job: Job) -> None:
-        """Give memory back, and have all that the job needs."""
+    def _give_back(self, job: Job) -> None:
         for allocation in job.evicted:
             address, _ = self._replicas.pop(allocation, (0, 0))
             if self._own.pop(allocation, None) is not None:
                 self._space.remove(address)
+
+    def _have(self, job: Job) -> None:
+        """Have all that the job needs."""
         for replica in job.replicas:
             known, size = self._replicas.get(replica.allocation), replica.bytes
             if replica.variable:

@@ -303,3 +303,18 @@ def a_table_that_its_launch_writes(p: Scene) -> None:
     p.get(B)
 
 
+@scene("1 1 1 1 1", 5, mismatches=1, rooms=[0, 2 * BYTES, 0], orders=range(1, 25))
+def jobs_that_are_run_at_home_give_memory_back(p: Scene) -> None:
+    """The second job finds another table. The third, by which others give way, is perhaps on its way then."""
+    _begin(p)
+    number = _table(p, SECOND)
+    told = words(range(64))
+    p.instead(number, Kind.COPY, width=BYTES, height=1, depth=1, to=side(C), from_=any_side(0x5000, lib.WIRE_SIDE_HOST),
+              content_kind=lib.WIRE_INLINE_CONTENT, inline_bytes=BYTES, content=content(told), tail=told,
+              flags=lib.WIRE_SYNCHRONOUS)
+    for y, x in ((B, A), (E, C), (A, A), (B, A), (A, B)):
+        p.run(ADD, y, x, 1)
+        p.set(D, 0)
+    p.get(A)
+    p.get(B)
+    p.get(E)
