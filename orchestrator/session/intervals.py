@@ -65,6 +65,14 @@ class Intervals:
         """How many integers are in the set."""
         return sum(self._edges[1::2]) - sum(self._edges[::2])
 
+    def edges(self) -> tuple[int, ...]:
+        """Beginnings and ends of its ranges, in order."""
+        return tuple(self._edges)
+
+    def put(self, edges: Iterable[int]) -> None:
+        """Make it the set of which :meth:`edges` were these."""
+        self._edges[:] = edges
+
     def copy(self) -> Intervals:
         made = Intervals()
         made._edges = self._edges.copy()

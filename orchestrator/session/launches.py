@@ -6,11 +6,13 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, Protocol
 
 from orchestrator.session.contents import Contents
+from orchestrator.session.intervals import Intervals
+from orchestrator.session.journal import Journal
 from orchestrator.session.memory import Allocation, Memory
 from orchestrator.session.operations import Effect, Kernel, Known, Launch, Pointer
 from orchestrator.session.steps import LaunchKey, launch_text
 from orchestrator.session.touched import ANYTHING
-from ptxparse.api import Evaluation, evaluate
+from ptxparse.api import Evaluation, evaluate, relevant_bytes
 from ptxparse.program import AccessProgram
 from shim import tails
 from shim.layout import lib
@@ -46,12 +48,13 @@ class Prepared(NamedTuple):
 
 class Launches:
     """Of one program. ``promised``: opaque kernels touch only allocations whose addresses are in their parameters.
-    ``met`` is called with each module variable that a kernel is the first to name."""
+    ``met`` is called with each module variable that a kernel is the first to name; ``journal`` is told what a launch
+    depends on."""
 
     def __init__(self, memory: Memory, contents: Contents, kernels: Kernels, promised: bool,
-                 met: Callable[[Allocation], None]) -> None:
+                 met: Callable[[Allocation], None], journal: Journal) -> None:
         self._memory, self._contents, self._kernels, self._promised = memory, contents, kernels, promised
-        self._met = met
+        self._met, self._journal = met, journal
         self._prepared: dict[object, Prepared] = {}
         self._variables: dict[tuple[int, str], Allocation] = {}
         self._tables: dict[AccessProgram, bool] = {}
@@ -61,6 +64,10 @@ class Launches:
         body = work.body
         kernel = self._kernels.kernel(body.function, context)
         tail = bytes(work.tail)
+        if self._journal.on and kernel.program is not None and self._reads_tables(kernel.program):
+            parameters = bytes(tails.launch_parameters(work))
+            if len(parameters) >= kernel.program.parameter_bytes:
+                self._journal.read(kernel.program, parameters, self.tables(kernel.program, parameters))
         known = self._contents.version if kernel.program is not None and self._reads_tables(kernel.program) else 0
         key = (kernel, context, body.grid, body.block, body.shared, body.flags, tail, self._memory.version, known)
         found = self._prepared.get(key)
@@ -71,7 +78,19 @@ class Launches:
                 self._prepared.clear()
             if version == self._memory.version:  # else it has met a variable for the first time
                 self._prepared[key] = found
+        if self._journal.on:
+            if found.opaque is Reason.UNKNOWN_IMAGE:
+                self._journal.spoil()  # it may come at any time
+            self._journal.prepared(work, self._free(kernel, found), found)
         return found
+
+    def _free(self, kernel: Kernel, found: Prepared) -> tuple[slice, ...]:
+        """Parts of the parameters that may be anything: the launch touches the same bytes."""
+        size = len(found.launch.parameters)
+        if self._promised and found.opaque is not None:
+            return ()
+        matter = Intervals(relevant_bytes(kernel.program) if kernel.program is not None else ())
+        return tuple([slice(*part) for part in matter.missing(0, size)])
 
     def variable(self, module: int, name: str, allocation: Allocation) -> None:
         """A record has said where a variable is. What was known of it has ended."""
@@ -110,7 +129,7 @@ class Launches:
                      for name, size in program.global_sizes.items()}
         tables: list[Known] = []
         if self._reads_tables(program):
-            tables = self._known(program, parameters)
+            tables = self.tables(program, parameters)
         try:
             evaluation = evaluate(program, launch.grid, launch.block, parameters, self._memory.regions, variables,
                                   [self._in_region(table) for table in tables], launch.shared)
@@ -136,7 +155,7 @@ class Launches:
             self._met(found)
         return found.address, size or found.bytes
 
-    def _known(self, program: AccessProgram, parameters: bytes) -> list[Known]:
+    def tables(self, program: AccessProgram, parameters: bytes) -> list[Known]:
         """What is known of the allocations that parameters point into."""
         found: dict[int, Known] = {}
         for word in dict.fromkeys(base.word for access in program.accesses for base in access.bases if base.word >= 0):

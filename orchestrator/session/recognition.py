@@ -1,0 +1,328 @@
+"""Steps that are known are taken as a whole.
+
+A step's effects follow from its records and from the state in which it begins. So a step that has been taken record by
+record is kept (:class:`orchestrator.session.memo.Memo`): what its records were as far as they matter, the states
+before and behind it, and what happens in between. When a step begins in such a state, its records are compared with
+those that are kept; as they go by its decisions are given, and behind the last one the state is set. If they go on
+otherwise, all of the step is taken back and taken record by record, without the decisions that were given already: they
+are the same.
+
+Nothing is kept across a record that changes what there is.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from orchestrator.session.directory import Directory
+from orchestrator.session.events import Session
+from orchestrator.session.jobs import Placed
+from orchestrator.session.journal import Journal
+from orchestrator.session.memo import Match, Memo, State, StepKey, learned
+from orchestrator.session.pattern import WORD, starts
+from orchestrator.session.placement import Placement
+from orchestrator.session.placing import Placing
+from orchestrator.session.tally import Tally
+from shim.layout import layout
+from shim.wire import Buffer, Record, WireError, fault, span, walk
+
+MOST_MEMOS, MOST_BYTES = 256, 64 << 20
+LARGEST = 4 << 20
+"""Bytes of the longest step that is kept."""
+MOST_SEEN = 1024
+MOST_WAIT = 1 << 16
+"""Steps of a kind that is never met as it was kept go by before one of them is kept again."""
+_OFTEN = 2
+_LOOK = 512
+"""Words of a step by which one of those that may come is chosen."""
+_HEAD = layout("wire_head")
+
+
+class Taker(Protocol):
+    """Who takes records one by one. ``expected``: the number of the next one."""
+
+    expected: int | None
+
+    @property
+    def tally(self) -> Tally: ...
+
+    def taken(self, record: Record) -> None: ...
+
+
+@dataclass(eq=False)
+class _Seen:
+    """Steps of one key: how many there were, at which number one may be kept, and how many must go by then. ``after``:
+    what came behind the last of them."""
+
+    count: int = 0
+    due: int = _OFTEN
+    wait: int = 1
+    after: StepKey | None = None
+
+
+@dataclass(eq=False)
+class _Draft:
+    """A step that is to be kept, and how things were when it began."""
+
+    expected: _Seen
+    state: State
+    token: Hashable
+    tally: Tally
+    version: int
+    ambiguous: int
+    data: list[bytes] = field(default_factory=list)
+    bytes: int = 0
+
+
+class Recognition:
+    """Of one program."""
+
+    def __init__(self, taker: Taker, session: Session, placing: Placing, placement: Placement, directory: Directory,
+                 journal: Journal) -> None:
+        self._taker, self._session, self._placing, self._placement = taker, session, placing, placement
+        self._directory, self._journal = directory, journal
+        self._memos: OrderedDict[Memo, None] = OrderedDict()  # the one that was met last at the end
+        self._starting: dict[tuple[State, Hashable], list[Memo]] = {}
+        self._states: dict[State, State] = {}
+        self._bytes_kept = 0
+        self._version = -1
+        self._seen: OrderedDict[StepKey, _Seen] = OrderedDict()
+        self._last: StepKey | None = None
+        self._state: State | None = None
+        self._match: Match | None = None
+        self._draft: _Draft | None = None
+        self._begins = False
+        self._bytes = self._records = 0
+        self.recognised = 0
+        """How many steps were taken as a whole."""
+
+    @property
+    def open(self) -> tuple[Placed, ...]:
+        """The launches of the segment that is not closed yet."""
+        return self._placing.open if self._match is None else tuple(self._match.open)
+
+    def take(self, data: Buffer) -> None:
+        """Whole records. Raises as :meth:`orchestrator.session.tracker.Tracker.take`."""
+        view = memoryview(data).toreadonly().cast("B")
+        at, end = 0, -1
+        while at < len(view):
+            if self._begins:
+                self._begin(view, at)
+            if self._match is not None:
+                at = self._follow(view, at)
+                continue
+            if end < at:
+                end = at + span(view[at:])
+            at = self._slowly(view, at, end)
+            if at == end < len(view):
+                number = len(starts(bytes(view[:end])))
+                raise WireError(f"record {number}, at byte {end} of {len(view)}: {fault(view[end:])}")
+
+    def leave(self) -> None:
+        """The step that goes by is to be taken record by record from here on."""
+        if self._match is not None:
+            self._match.others.clear()
+            self._deviate(self._match)
+
+    def disturb(self) -> None:
+        """Something has changed that no step has done."""
+        self._state = None
+        self._journal.spoil()
+
+    def changed(self) -> None:
+        """What there is has changed, or is about to: nothing is known of steps any more."""
+        self.disturb()
+        if self._memos:
+            self._memos.clear()
+            self._starting.clear()
+            self._states.clear()
+            self._bytes_kept = 0
+
+    # a step begins
+
+    def _begin(self, view: memoryview, at: int) -> None:
+        self._begins = False
+        version = self._session.memory.version
+        if version != self._version:
+            self.changed()
+            self._version = version
+        if self._session.memory.doubtful or len(view) - at < _HEAD.size:
+            return
+        first = _HEAD.read(view, at).sequence
+        due = self._due()
+        if first != self._taker.expected or not (self._memos or due):
+            return
+        token = self._placement.token()
+        if token is None:
+            return
+        state = self._state = self._now()
+        found = self._starting.get((state, token), ())
+        for number, memo in enumerate(found):
+            count = min((len(view) - at) // WORD, memo.pattern.bytes // WORD, _LOOK)
+            if memo.pattern.fits(np.frombuffer(view, np.uint64, count, at), 0, first):
+                self._match = Match(memo, self._session, first, self._placing.number, list(found[number + 1:]))
+                return
+        self._note(state, token)
+
+    def _now(self) -> State:
+        found = self._state
+        if found is None:
+            found = State(self._directory.state(), tuple(self._placing.streams.active))
+        return self._states.get(found, found)
+
+    # known steps
+
+    def _follow(self, view: memoryview, at: int) -> int:
+        match = self._match
+        assert match is not None
+        count = match.follow(view, at)
+        if count is None:
+            self._deviate(match)
+            return at
+        self._placing.decisions += match.given_out()
+        if match.whole:
+            self._complete(match)
+        else:
+            match.kept.append(bytes(view[at:at + count]))
+        return at + count
+
+    def _complete(self, match: Match) -> None:
+        memo, placing = match.memo, self._placing
+        if memo.after is not memo.before:
+            self._directory.put(memo.after.directory)
+            placing.streams.put(memo.after.active)
+        self._taker.tally.add(memo.done)
+        self._taker.expected = match.first + memo.pattern.records
+        placing.number = match.number
+        if memo.ambiguous:
+            self._placement.ambiguous += memo.ambiguous
+        placing.repeat(memo.past)
+        self._match, self._state, self._begins = None, memo.after, True
+        self.recognised += 1
+        seen = self._count(memo.key)
+        seen.due, seen.wait = _OFTEN, 1
+        self._memos.move_to_end(memo)
+        starting = self._starting[memo.before, memo.token]
+        if starting[0] is not memo:
+            starting.remove(memo)
+            starting.insert(0, memo)
+
+    def _deviate(self, match: Match) -> None:
+        """The step goes on otherwise: as another one that is known, or as none."""
+        match.undo()
+        kept, self._match = b"".join(match.kept), None
+        for number, memo in enumerate(match.others):
+            other = Match(memo, self._session, match.first, self._placing.number, match.others[number + 1:])
+            if kept and other.follow(memoryview(kept), 0) != len(kept):
+                other.undo()
+                continue
+            other.given_out()
+            other.kept.append(kept)
+            self._match = other
+            return
+        memo = match.memo
+        self._note(memo.before, memo.token)
+        before = len(self._placing.decisions)
+        if kept:
+            self._slowly(memoryview(kept), 0, len(kept))
+        del self._placing.decisions[before:before + match.given]
+
+    # steps that are taken record by record
+
+    def _slowly(self, view: memoryview, at: int, end: int) -> int:
+        """Up to the end of a step, or to an end of records; where that is."""
+        placing, journal, taken = self._placing, self._journal, self._taker.taken
+        begin, waits = at, placing.waits
+        for record, stop in walk(view, begin, end):
+            at = stop
+            if journal.on:
+                journal.place += 1
+            self._records += 1
+            taken(record)
+            if placing.waits != waits:
+                break
+        self._bytes += at - begin
+        draft = self._draft
+        if draft is not None:
+            draft.bytes += at - begin
+            if draft.bytes > LARGEST or journal.spoiled:
+                self._draft = None
+                _put_off(draft.expected)
+                journal.end()
+            else:
+                draft.data.append(bytes(view[begin:at]))
+        if placing.waits != waits:
+            self._over()
+        return at
+
+    def _over(self) -> None:
+        past = self._placing.classes.past
+        key = StepKey(self._bytes, self._records, past.signature if past else "")
+        self._bytes = self._records = 0
+        self._state, self._begins = None, True
+        self._count(key)
+        draft, self._draft = self._draft, None
+        if draft is not None:
+            _put_off(draft.expected)
+            if not self._journal.spoiled and draft.version == self._session.memory.version:
+                self._keep(key, draft)
+            self._journal.end()
+
+    def _count(self, key: StepKey) -> _Seen:
+        if self._last is not None and self._last in self._seen:
+            self._seen[self._last].after = key
+        self._last = key
+        seen = self._seen.setdefault(key, _Seen())
+        self._seen.move_to_end(key)
+        if len(self._seen) > MOST_SEEN:
+            self._seen.popitem(last=False)
+        seen.count += 1
+        return seen
+
+    def _due(self) -> _Seen | None:
+        """What comes next most likely, if it is to be kept."""
+        last = self._seen.get(self._last) if self._last else None
+        seen = self._seen.get(last.after) if last and last.after else None
+        return seen if seen and seen.count >= seen.due and self._placing.classes.follows else None
+
+    def _note(self, state: State, token: Hashable) -> None:
+        expected = self._due()
+        if expected is not None:
+            self._draft = _Draft(expected, state, token, self._taker.tally.copy(), self._session.memory.version,
+                                 self._placement.ambiguous)
+            self._journal.begin()
+
+    def _keep(self, key: StepKey, draft: _Draft) -> None:
+        data = b"".join(draft.data)
+        pattern, events = learned(data, self._journal, self._session.memory)
+        after = self._state = self._now()
+        before = self._states.setdefault(draft.state, draft.state)
+        after = self._states.setdefault(after, after)
+        memo = Memo(key, pattern, events, before, after, draft.token, self._taker.tally.since(draft.tally),
+                    self._placing.classes.past, self._placement.ambiguous - draft.ambiguous)
+        self._memos[memo] = None
+        self._starting.setdefault((before, draft.token), []).insert(0, memo)
+        self._bytes_kept += memo.bytes
+        if len(self._memos) > MOST_MEMOS or self._bytes_kept > MOST_BYTES:
+            self._drop()
+
+    def _drop(self) -> None:
+        """Those met longest ago."""
+        while len(self._memos) > MOST_MEMOS or self._bytes_kept > MOST_BYTES:
+            memo, _ = self._memos.popitem(last=False)
+            self._bytes_kept -= memo.bytes
+            starting = self._starting[memo.before, memo.token]
+            starting.remove(memo)
+            if not starting:
+                del self._starting[memo.before, memo.token]
+        self._states = {state: state for memo in self._memos for state in (memo.before, memo.after)}
+
+
+def _put_off(seen: _Seen) -> None:
+    seen.wait = min(2 * seen.wait, MOST_WAIT)
+    seen.due = seen.count + seen.wait
