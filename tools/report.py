@@ -22,6 +22,7 @@ SHARES: tuple[tuple[str, float, tuple[str, ...]], ...] = (
     ("driver and clients", 180.0, ("driver", "clients")),
     ("shim and traces", 120.0, ("shim",)),
     ("hazards", 60.0, ("hazards",)),
+    ("tracker", 90.0, ("tracker",)),
     ("live placement", 150.0, ("device", "orchestrator")),
 )
 """Parts of the suite: name, seconds on two cores, the tiers in it. A part past its share moves cases to ``--long``."""

@@ -17,8 +17,8 @@ from tessera.reasons import Reason
 HELD = 256 << 20
 """Bytes of PTX, as it came, and of access programs that are kept for kernels to come."""
 PARSED = 16 << 20
-"""Bytes of texts that are kept parsed, at about ten times that."""
-_PER_PROGRAM, _PER_ITEM = 2000, 400
+"""Bytes of texts that are kept parsed, which takes about seven times that."""
+_PER_PROGRAM, _PER_ITEM = 2000, 1200
 """Bytes of an access program in memory, roughly: for itself, and for each of its items."""
 
 

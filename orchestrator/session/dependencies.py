@@ -128,7 +128,7 @@ class Dependencies:
         else:
             for lo, hi, touch in _touches(operation.effects, operation.what is What.FREE):
                 self._touch(lo, hi, touch, node, operation.stream, edges)
-        if len(self._states) > self._most_pieces:
+        if self._states.changes > self._most_pieces:
             self._merge_old()
         return [
             Edge(source, node, kind, tuple(found.ranges), sum(hi - lo for lo, hi in found.ranges),
@@ -143,8 +143,8 @@ class Dependencies:
 
     @property
     def pieces(self) -> int:
-        """How many ranges of bytes are told apart."""
-        return len(self._states)
+        """How many ranges of bytes are told apart, those of which nothing is known included."""
+        return self._states.changes
 
     def _touch(self, lo: int, hi: int, touch: _Touch, node: Node, stream: StreamKey, edges: _Edges) -> None:
         for start, end, state in self._states.pieces(lo, hi):

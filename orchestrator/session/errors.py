@@ -1,8 +1,8 @@
-"""Records that cannot be."""
+"""What can go wrong with the records of one program."""
 
 from __future__ import annotations
 
-from tessera.errors import TesseraError
+from tessera.errors import ExitCode, TesseraError
 
 
 class RecordError(TesseraError):
@@ -11,3 +11,9 @@ class RecordError(TesseraError):
     def __init__(self, sequence: int, kind: str, what: str) -> None:
         super().__init__(f"record {sequence} ({kind.lower()}): {what}")
         self.sequence = sequence
+
+
+class GraphMissing(TesseraError, ImportError):
+    """What graphs are made with is not installed."""
+
+    exit_code = ExitCode.NO_DRIVER

@@ -66,6 +66,10 @@ class Allocation:
     def end(self) -> int:
         return self.address + self.bytes
 
+    def is_as(self, size: int, kind: int, module: int, variable: str) -> bool:
+        """Whether it is what an announcement says that is at its address."""
+        return (self.bytes, self.kind, self.module, self.variable) == (size, kind, module, variable)
+
     @property
     def on_host(self) -> bool:
         return self.kind in _ON_HOST
@@ -87,7 +91,8 @@ class Memory:
         self._aliases: list[tuple[int, int, int]] = []
         self._devices: dict[int, int] = {}
         self._shared_physical: set[int] = set()
-        self._doubtful: set[int] | None = None
+        self._doubtful: set[int] = set()
+        self.doubtful = False
         self._arrays: dict[int, int] = {}
 
     # contexts
@@ -156,11 +161,11 @@ class Memory:
         address, size = body.address, body.bytes
         if not address or address + size >= NOWHERE:
             raise RecordError(record.sequence, "MEMORY", f"{size} bytes at {address:#x} cannot be")
-        if self._doubtful is not None and record.flags & lib.WIRE_RESTATED:
-            known = self._by_start.get(address)
-            if known is not None and (known.bytes, known.kind) == (size, body.kind):
-                self._doubtful.discard(address)
-                return known
+        known = self._by_start.get(address)
+        again = record.flags & lib.WIRE_RESTATED or body.kind == lib.WIRE_VARIABLE
+        if known is not None and again and known.is_as(size, body.kind, module, name):
+            self._doubtful.discard(address)
+            return known
         if body.kind == lib.WIRE_MAPPED:
             return self._map(Mapping(address, size, body.owner, body.offset), self._device(body), body.context)
         pin = _PINS.get(body.kind)
@@ -209,8 +214,7 @@ class Memory:
             raise RecordError(record.sequence, "RESERVATION", f"{body.bytes} bytes at {body.address:#x} cannot be")
         known = self._by_start.get(body.address)
         if known is not None and known.bytes == body.bytes and known.kind == lib.WIRE_MAPPED:
-            if self._doubtful is not None:
-                self._doubtful.discard(body.address)
+            self._doubtful.discard(body.address)
             return
         self._add(body.address, body.bytes, lib.WIRE_MAPPED, -1, 0, region=False)
 
@@ -268,8 +272,7 @@ class Memory:
         others.append(mapping)
         held.mappings[mapping.address] = mapping
         self._merge(held)
-        if self._doubtful is not None:
-            self._doubtful.discard(held.address)
+        self._doubtful.discard(held.address)
         return held
 
     def _unmap(self, held: Allocation, lo: int, hi: int) -> None:
@@ -370,15 +373,16 @@ class Memory:
 
     def doubt(self) -> None:
         """Records were lost: what is not announced again before :meth:`settle` has ended."""
+        for held in [*self.living()]:
+            if held.mappings:
+                self._unmap(held, held.address, held.end)
         self._doubtful = {a.address for a in self.living() if a.address < NOWHERE}
-
-    @property
-    def doubtful(self) -> bool:
-        return self._doubtful is not None
+        self.doubtful = True
 
     def settle(self) -> None:
         """All that is there has been announced again."""
-        gone, self._doubtful = self._doubtful or set(), None
+        gone, self._doubtful = self._doubtful, set()
+        self.doubtful = False
         for address in gone:
             found = self._by_start.get(address)
             if found is not None:

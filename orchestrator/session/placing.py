@@ -71,10 +71,16 @@ class Placing:
         self._written_at_home(operation.effects)
         self._stays(operation.node)
 
-    def launch(self, sequence: int, node: int, key: StreamKey, prepared: Prepared, after: tuple[int, ...] = ()) -> None:
-        """A kernel is launched."""
+    def skip(self, operation: Operation) -> None:
+        """A node of a graph that is switched off. Others come behind it all the same."""
+        if self._operations is not None:
+            self._operations(operation)
+
+    def launch(self, sequence: int, node: int, key: StreamKey, context: int, prepared: Prepared,
+               after: tuple[int, ...] = ()) -> None:
+        """A kernel is launched in a stream, to run in a context: nodes of graphs may have one of their own."""
         launch = prepared.launch
-        home = self.home(key.context)
+        home = self.home(context)
         self.tally.launched(prepared)
         if node < 0:
             self.classes.launched(sequence, prepared.text, (prepared.key,))
@@ -83,7 +89,9 @@ class Placing:
             self._operations(Operation(sequence, node, What.LAUNCH, key, home, prepared.effects, prepared.opaque,
                                        launch, after))
         devices = self._placement.devices(launch.kernel.name, launch.grid, launch.block, home)
-        others = () if self._off else tuple(device for device in devices if device != home)
+        others = tuple(device for device in devices if device != home)
+        if self._off or home != self.home(key.context):
+            others = ()
         if others:
             self._sent(sequence, node, key, prepared, home, others, home in devices)
             return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from orchestrator.session.operations import StreamKey
 from orchestrator.session.order import Clock, Order, Stamp
+from orchestrator.session.steps import ends_step
 from orchestrator.session.streams import LEGACY, PER_THREAD, Streams
 from shim.layout import lib
 from shim.wire import Kind, Record
@@ -11,13 +12,6 @@ from shim.wire import Kind, Record
 WORK = frozenset({
     Kind.LAUNCH, Kind.COPY, Kind.SET, Kind.GRAPH_LAUNCH, Kind.HOST_FUNCTION, Kind.MEMORY_OPERATIONS, Kind.OTHER_WORK,
 })  # fmt: skip
-
-
-def arrives(record: Record) -> bool:
-    """Whether it is a copy to the host that is done when its function returns."""
-    body = record.body
-    return (record.kind is Kind.COPY and bool(body.flags & lib.WIRE_SYNCHRONOUS)
-            and body.to.kind == lib.WIRE_SIDE_HOST and body.from_.kind != lib.WIRE_SIDE_HOST)
 
 
 class Stamps:
@@ -74,7 +68,7 @@ class Stamps:
         elif kind in WORK:
             stream = self._streams.key(record)
             stamp = order.queued(stream, thread)
-            if arrives(record):
+            if ends_step(record):  # a copy that was there when its function returned
                 order.host_waited(thread, order.of_stream(stream))
             return stamp
         return None

@@ -320,7 +320,7 @@ class Tracker:
 
     def _launch(self, record: Record) -> None:
         key = self._streams.key(record)
-        self._placing.launch(record.sequence, -1, key, self._launches.prepare(record, key.context))
+        self._placing.launch(record.sequence, -1, key, key.context, self._launches.prepare(record, key.context))
 
     # graphs
 
@@ -346,19 +346,23 @@ class Tracker:
         if graph is None or not graph.whole:
             self._operate(record, What.OTHER, ANYTHING, Reason.UNKNOWN_GRAPH)
             return
-        positions = list(graph.enabled())
-        nodes = [graph.nodes[position] for position in positions]
+        enabled = set(graph.enabled())
+        nodes = [graph.nodes[position] for position in graph.order if position in enabled]
         self._placing.graph(record.sequence, graph.text, [self._key(n) for n in nodes if n.kind is NodeKind.LAUNCH])
-        for position in positions:
-            self._node(record, key, graph, position)
+        for position in graph.order:
+            if position in enabled:
+                self._node(record, key, graph, position)
+            else:
+                self._placing.skip(Operation(record.sequence, position, What.NOTHING, key,
+                                             self._placing.home(key.context), (), after=graph.before[position]))
         self._placing.graph_over()
 
     def _node(self, record: Record, key: StreamKey, graph: Executable, position: int) -> None:
         node, after = graph.nodes[position], graph.before[position]
         context = node.context or graph.context or key.context
         if node.kind is NodeKind.LAUNCH:
-            self._placing.launch(record.sequence, position, key._replace(context=context),
-                                 self._launches.prepare(node, context), after)
+            prepared = self._launches.prepare(node, context)
+            self._placing.launch(record.sequence, position, key, context, prepared, after)
             return
         what: What = What.NOTHING
         effects: tuple[Effect, ...] = ()

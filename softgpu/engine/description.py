@@ -46,14 +46,6 @@ def describe_module(module: Module) -> dict[str, Any]:
     are used here and must be defined elsewhere. Raises EngineError for initialisers that fit nowhere and
     for kernels of one name.
     """
-    placed = [v for v in module.variables if v.space in ("global", "const") and v.linkage != "extern"]
-    for function in module.functions:
-        placed += [v for v in function.variables if v.space in ("global", "const")]
-    variables: dict[str, dict[str, Any]] = {}
-    functions = function_numbers(module)
-    for variable in placed:
-        if variable.type not in OPAQUE_TYPES and variable.name not in variables:
-            variables[variable.name] = _variable(variable, functions, module)
     kernels: list[dict[str, Any]] = []
     names: set[str] = set()
     for entry in module.entries:
@@ -68,7 +60,20 @@ def describe_module(module: Module) -> dict[str, Any]:
             "registers": registers(module, entry),
             "directives": {name: list(numbers) for name, numbers in entry.directives.items()},
         })
-    return {"kernels": kernels, "variables": list(variables.values()), "unresolved": _unresolved(module)}
+    return {"kernels": kernels, "variables": describe_variables(module), "unresolved": _unresolved(module)}
+
+
+def describe_variables(module: Module) -> list[dict[str, Any]]:
+    """The ``variables`` of :func:`describe_module` alone."""
+    placed = [v for v in module.variables if v.space in ("global", "const") and v.linkage != "extern"]
+    for function in module.functions:
+        placed += [v for v in function.variables if v.space in ("global", "const")]
+    variables: dict[str, dict[str, Any]] = {}
+    functions = function_numbers(module)
+    for variable in placed:
+        if variable.type not in OPAQUE_TYPES and variable.name not in variables:
+            variables[variable.name] = _variable(variable, functions, module)
+    return list(variables.values())
 
 
 def _unresolved(module: Module) -> list[str]:

@@ -12,7 +12,7 @@ from ptxparse.model import Module
 from softgpu.engine import library
 from softgpu.engine.cache import ObjectCache, object_key
 from softgpu.engine.compiler import compile_kernel, parsed
-from softgpu.engine.description import describe_module
+from softgpu.engine.description import describe_variables
 from softgpu.engine.errors import CompileError, EngineError
 from softgpu.engine.linker import shared_object
 from softgpu.engine.memory import Memory
@@ -58,7 +58,7 @@ class LoadedModule:
         self.globals: dict[str, tuple[int, int]] = {}
         self._kernels: dict[tuple[str, str], Kernel] = {}
         self._blocks: Counter[str] = Counter()
-        variables: list[dict[str, Any]] = describe_module(self.module)["variables"]
+        variables = describe_variables(self.module)
         for variable in variables:
             address = memory.allocate(variable["size"], variable["align"], constant=variable["space"] == "const")
             self.globals[variable["name"]] = (address, variable["size"])

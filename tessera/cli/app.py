@@ -9,7 +9,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from tessera.cli import exits
-from tessera.cli.commands import devices, doctor, ptx, record, replay, run, trace
+from tessera.cli.commands import devices, doctor, graph, ptx, record, replay, run, trace
 
 DISTRIBUTION = "tessera-gpu"
 COMMAND_BEHIND = {"allow_extra_args": True, "allow_interspersed_args": False}
@@ -22,6 +22,7 @@ app = typer.Typer(
 )
 app.command("devices")(devices.devices)
 app.command("doctor", context_settings=COMMAND_BEHIND)(doctor.doctor)
+app.command("graph")(graph.graph)
 app.command("ptx")(ptx.ptx)
 app.command("record", context_settings=COMMAND_BEHIND)(record.record)
 app.command("replay")(replay.replay)

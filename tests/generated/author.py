@@ -94,16 +94,17 @@ class Author:
         return True
 
     def queued(self, operation: Operation, stream: Stream, what: Touched) -> None:
-        """Done as far as order and tables are concerned."""
-        self.clocks.queue(stream, what)
+        """Done as far as order and tables are concerned. Whether a graph that does nothing holds up anybody by the
+        rules of default streams is nowhere said."""
+        self.clocks.queue(stream, what, work=any(what) or operation.kind is not Kind.GRAPH_LAUNCH)
         written = [*what.writes, *what.adds]
         for table in self.tables:
-            if table.valid and table not in operation.tables and self._overlap(table, written):
+            if table.valid and self.overlap(table, written):
                 table.valid = False
         if isinstance(operation, Copy) and operation.flags & lib.WIRE_SYNCHRONOUS and not operation.to.known:
             self.clocks.waited(stream.worked)
 
-    def _overlap(self, table: Table, written: list[Part]) -> bool:
+    def overlap(self, table: Table, written: list[Part]) -> bool:
         try:
             mine = self.space.resolve(np.arange(table.address, table.address + table.size))
         except Unmapped:
@@ -174,7 +175,7 @@ class Author:
 
     def wait_for(self, other: Stream, count: int) -> None:
         """The host waits for that operation of a stream, in one way or another."""
-        if other not in self.streams or self.rng.random() < 0.2:
+        if other not in self.streams or (not self.captured and self.rng.random() < 0.2):
             self.synchronize_context()
         elif "events" in self.features and self.rng.random() < 0.4:
             self.synchronize_event(self.event_behind(other, count))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 
 from orchestrator.session.operations import Dimensions
+from orchestrator.session.step_classes import StepClass
 
 
 class RandomDevices:
@@ -26,7 +27,7 @@ class RandomDevices:
             return ()
         return (home, device) if share < self.home + self.mirrored else (device,)
 
-    def step_over(self) -> None:
+    def step_over(self, step: StepClass | None) -> None:
         self.steps += 1
 
 

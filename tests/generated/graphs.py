@@ -153,8 +153,13 @@ class Graphs:
         return conflict(self._touched(a), self._touched(b), self.author.clocks.unordered)
 
     def sound(self, node: Node) -> bool:
-        """Whether all that it does is possible now, and all that conflicts is ordered by edges."""
+        """Whether all that it does is possible now, and all that conflicts is ordered by edges; tables that it uses it
+        leaves alone."""
         if any(self.author.possible(operation) is None for operation in node.operations()):
+            return False
+        what = self._touched(node)
+        if any(self.author.overlap(table, [*what.writes, *what.adds])
+               for operation in node.operations() for table in operation.tables):
             return False
         inner = node.inner
         pairs = [(a, b) for k, b in enumerate(inner) for a in inner[:k]]

@@ -35,9 +35,9 @@ class Things:
     def __init__(self, author: Author, chooser: Chooser) -> None:
         self.author, self.chooser, self.rng = author, chooser, author.rng
         reuse = "reuse" in author.features
-        self._device, self._pool = Window(self.rng, 0x7100_0000_0000, reuse), Window(self.rng, 0x7300_0000_0000, reuse)
-        self._host, self._virtual = Window(self.rng, 0x5500_0000_0000, reuse), Window(self.rng, 0x7400_0000_0000, reuse)
-        self._images = Window(self.rng, 0x7200_0000_0000, reuse)
+        self._device, self._pool = Window(self.rng, 0x1100_0000_0000, reuse), Window(self.rng, 0x1300_0000_0000, reuse)
+        self._host, self._virtual = Window(self.rng, 0x1500_0000_0000, reuse), Window(self.rng, 0x1400_0000_0000, reuse)
+        self._images = Window(self.rng, 0x1200_0000_0000, reuse)
         self._ghosts: dict[int, Physical] = {}
         self.reservations: list[Reservation] = []
         chooser.function = self.function
@@ -104,7 +104,7 @@ class Things:
             return
         author = self.author
         author.order_host(author.everything(buffer.address, buffer.size))
-        if "failures" in author.features and self.rng.random() < 0.1:
+        if "failures" in author.features and buffer.kind != "pooled" and self.rng.random() < 0.2:
             self._refused_end(buffer)
             return
         kind = {"host": lib.WIRE_HOST}.get(buffer.kind, 0)

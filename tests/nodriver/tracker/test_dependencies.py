@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -56,7 +57,7 @@ class Bytes:
 def as_bytes(edges: list[Edge]) -> Found:
     for edge in edges:
         assert edge.bytes == sum(hi - lo for lo, hi in edge.ranges)
-        assert all(a[1] < b[0] for a, b in zip(edge.ranges, edge.ranges[1:], strict=False))
+        assert all(a[1] < b[0] for a, b in pairwise(edge.ranges))
     return {(e.source, e.target, e.kind): ({b for lo, hi in e.ranges for b in range(lo, hi)}, set(e.source_effects),
                                            set(e.target_effects)) for e in edges}
 

@@ -84,6 +84,7 @@ def test_an_interval_map_is_a_dictionary_of_bytes(changes: list[tuple[str, Exten
             {byte: v for byte, v in model.items() if v is not None}
         assert all(a[1] < b[0] or a[2] != b[2] for a, b in pairwise(found)), "merged"
         assert len(intervals) == len(found)
+        assert intervals.changes == len({edge for lo, hi, _ in found for edge in (lo, hi)})
     assert {byte: v for lo, hi, v in intervals.get(*asked) for byte in range(lo, hi)} == \
         {byte: model[byte] for byte in range(*asked) if model[byte] is not None}
     pieces = intervals.pieces(*asked)
