@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Hashable
 
 from orchestrator.session.operations import Dimensions
 from orchestrator.session.step_classes import StepClass
@@ -12,6 +13,8 @@ class RandomDevices:
     """Devices by a hash of the seed, the kernel, its grid and how often it was launched so; ``gpus`` are numbered from
     0. Of all launches ``home`` stay, and ``mirrored`` are mirrored. With ``steady`` how often does not count, so that
     steps repeat themselves."""
+
+    ambiguous = 0
 
     def __init__(self, seed: int, gpus: int, home: float = 0.3, mirrored: float = 0.2, steady: bool = False) -> None:
         self.seed, self.gpus, self.home, self.mirrored, self.steady = seed, gpus, home, mirrored, steady
@@ -26,6 +29,9 @@ class RandomDevices:
         if share < self.home or device == home:
             return ()
         return (home, device) if share < self.home + self.mirrored else (device,)
+
+    def token(self) -> Hashable:
+        return 0 if self.steady else None
 
     def step_over(self, step: StepClass | None) -> None:
         self.steps += 1
