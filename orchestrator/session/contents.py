@@ -41,11 +41,11 @@ class Saved(NamedTuple):
 
 
 class Contents:
-    """Of one program. ``version`` grows with everything that becomes known or is forgotten. ``journal`` is told what is
-    forgotten because it was written."""
+    """Of one program. ``version`` grows with everything that becomes known or is forgotten, ``places`` unless it is
+    about bytes that were known before and still are. ``journal`` is told what is forgotten because it was written."""
 
     def __init__(self, journal: Journal) -> None:
-        self.version = 0
+        self.version = self.places = 0
         self._journal = journal
         self._pieces: IntervalMap[_Piece] = IntervalMap()
         self._recent: dict[int, tuple[int, int]] = {}
@@ -55,7 +55,10 @@ class Contents:
         """A copy of record ``sequence`` has put bytes there; without ``data`` they are told later."""
         if not 0 < size <= LARGEST:
             return
-        self._forget(address, address + size)
+        before = self._pieces.get(address, address + size)
+        if not (len(before) == 1 and before[0][1] - before[0][0] == size
+                and (before[0][2].data is None) == (data is None)):
+            self.places += 1
         self._bytes += max(size, SMALLEST)
         if self._bytes > MOST:
             # So far what has been forgotten was counted, too.
@@ -79,6 +82,7 @@ class Contents:
             else:  # no piece is changed: somebody may have saved it
                 self._pieces.set(start, end, _Piece(piece.address, data, sequence))
                 self.version += 1
+                self.places += 1
 
     def range_of(self, sequence: int) -> tuple[int, int]:
         """Where a copy of late has put bytes that may be known; empty if nowhere."""
@@ -94,7 +98,7 @@ class Contents:
         """The parts of these bytes that have something known."""
         if not self._bytes:
             return []
-        if len(ranges) > len(self._pieces):
+        if len(ranges) > self._pieces.changes:
             return [part for start, end, _ in self._pieces for part in ranges.overlap(start, end)]
         return [part for part in ranges if self._pieces.get(*part)]
 
@@ -106,6 +110,7 @@ class Contents:
         """Only that is known again. What was saved can be restored once."""
         self._pieces, self._recent, self._bytes = saved
         self.version += 1
+        self.places += 1
 
     def _forget(self, lo: int, hi: int) -> None:
         if not self._bytes:
@@ -113,6 +118,7 @@ class Contents:
         if self._pieces.get(lo, hi):
             self._pieces.remove(lo, hi)
             self.version += 1
+            self.places += 1
 
     def within(self, lo: int, hi: int) -> list[Known]:
         """What is known of the bytes [lo, hi)."""
@@ -135,3 +141,4 @@ class Contents:
             self._recent.clear()
             self._bytes = 0
             self.version += 1
+            self.places += 1

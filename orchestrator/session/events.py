@@ -6,7 +6,7 @@ before it; one that says False has found that the step goes on otherwise than th
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -28,7 +28,9 @@ Parts = tuple[slice, ...]
 """Of a block of parameters."""
 PARAMETERS_AT: int = ffi.sizeof("struct wire_launch")
 _OF_AT: int = ffi.offsetof("struct wire_outcome", "of")
-_WORDS = 1 << 64
+_PARAMETERS = Launch._fields.index("parameters")
+_LAUNCHES, _ASSUMED = Job._fields.index("launches"), Job._fields.index("assumed")
+_new = tuple.__new__  # of which there are many: the tuples' own functions check their lengths
 
 
 class Session(NamedTuple):
@@ -46,19 +48,19 @@ class Session(NamedTuple):
 
 class Moment(Protocol):
     """The step as far as it has gone by. ``first``: the number of its first record; ``number``: of the next segment;
-    ``open``: the launches of the segment that is not closed; ``made``: decisions."""
+    ``open``: the launches of the segment that is not closed; ``made``: decisions. ``raw``: the bytes that came just
+    now; what is at some offset of the step is at ``shift`` more of these."""
 
     session: Session
     first: int
     number: int
     open: list[Placed]
     made: list[Decision]
+    raw: bytes
+    shift: int
 
     def record(self, place: int) -> Record:
         """The record, if it came just now."""
-
-    def bytes_at(self, offset: int, size: int) -> memoryview:
-        """Bytes of the step, if they came just now."""
 
     def save(self) -> None:
         """Known contents will be changed."""
@@ -68,8 +70,6 @@ class Moment(Protocol):
 
 
 class Event(Protocol):
-    """``place`` of the record."""
-
     place: int
 
     def happens(self, now: Moment) -> bool: ...
@@ -82,17 +82,17 @@ class Written:
     place: int
     ranges: Intervals
     nothing: int = -1
-    """The version of contents of which nothing lies there."""
+    """The ``places`` of contents with which nothing lies there."""
 
     def happens(self, now: Moment) -> bool:
         contents = now.session.contents
-        if contents.version != self.nothing:
+        if contents.places != self.nothing:
             touched = contents.touched(self.ranges)
             if touched:
                 now.save()
             for lo, hi in touched:
                 contents.forget(lo, hi)
-            self.nothing = contents.version
+            self.nothing = contents.places
         return True
 
 
@@ -129,14 +129,14 @@ class Untold:
     offset: int
 
     def happens(self, now: Moment) -> bool:
-        at = self.offset + _OF_AT
-        lo, hi = now.session.contents.range_of(int.from_bytes(now.bytes_at(at, 8), "little"))
+        at = now.shift + self.offset + _OF_AT
+        lo, hi = now.session.contents.range_of(int.from_bytes(now.raw[at:at + 8], "little"))
         return lo >= hi
 
 
 @dataclass(eq=False, slots=True)
 class Sent:
-    """A piece of contents comes."""
+    """A piece of contents."""
 
     place: int
 
@@ -176,14 +176,13 @@ class Host:
     beyond: int
 
     def happens(self, now: Moment) -> bool:
-        address = int.from_bytes(now.bytes_at(self.offset, 8), "little")
+        at = now.shift + self.offset
+        address = int.from_bytes(now.raw[at:at + 8], "little")
         return address == self.address or now.session.memory.find(address + self.beyond) is None
 
 
 @dataclass(eq=False, slots=True)
 class Changed:
-    """A node of a graph is changed."""
-
     place: int
 
     def happens(self, now: Moment) -> bool:
@@ -228,52 +227,60 @@ def _without(tail: memoryview, free: Parts) -> bytes:
     return bytes(data)
 
 
-@dataclass(eq=False, slots=True)
 class Launched:
     """A launch becomes part of a segment. ``offset``: where its parameters stand in the step if they may change, -1 if
     they may not; ``exec``: of a node."""
 
-    place: int
-    node: int
-    launch: Launch
-    offset: int = -1
-    exec: int = 0
+    __slots__ = ("_before", "_behind", "_launch", "_parameters", "exec", "node", "offset", "place")
+
+    def __init__(self, place: int, node: int, launch: Launch, exec_: int = 0) -> None:
+        self.place, self.node, self.offset, self.exec = place, node, -1, exec_
+        self._launch, self._parameters = launch, launch.parameters
+        self._before, self._behind = launch[:_PARAMETERS], launch[_PARAMETERS + 1:]
 
     def happens(self, now: Moment) -> bool:
-        launch = self.launch
+        launch, parameters = self._launch, self._parameters
         if self.node >= 0:
             graph = now.session.graphs.find(self.exec)
             assert graph is not None, "it was looked at as it was launched"
-            launch = _with(launch, tails.launch_parameters(graph.nodes[self.node]))
+            parameters = bytes(tails.launch_parameters(graph.nodes[self.node]))
         elif self.offset >= 0:
-            launch = _with(launch, now.bytes_at(self.offset, len(launch.parameters)))
-        now.open.append(Placed((now.first + self.place) % _WORDS, self.node, launch))
+            at = now.shift + self.offset
+            parameters = now.raw[at:at + len(parameters)]
+        if parameters != self._parameters:
+            launch = _new(Launch, (*self._before, parameters, *self._behind))
+        now.open.append(_new(Placed, (now.first + self.place, self.node, launch)))
         return True
 
 
-def _with(launch: Launch, parameters: memoryview) -> Launch:
-    return launch if launch.parameters == parameters else launch._replace(parameters=bytes(parameters))
-
-
-@dataclass(eq=False, slots=True)
 class Decided:
     """The segment is closed: what becomes of it."""
 
-    place: int
-    found: tuple[Job | Refused, ...]
+    __slots__ = ("_found", "_nothing", "place")
+
+    def __init__(self, place: int, found: Sequence[Job | Refused]) -> None:
+        self.place = place
+        self._found = [(one, one[1:_LAUNCHES], one[_LAUNCHES + 1:_ASSUMED], one[_ASSUMED + 1:]) for one in found]
+        self._nothing = -1  # the ``places`` of contents with which nothing is known of what is gathered
 
     def happens(self, now: Moment) -> bool:
         launches = tuple(now.open)
         now.open.clear()
-        for one in self.found:
+        contents = now.session.contents
+        known = contents.places != self._nothing
+        some = False
+        for one, first, second, third in self._found:
             made: Job | Refused
             if isinstance(one, Job):
-                assumed = now.session.contents.assumed(one.gather)
-                made = one._replace(number=now.number, launches=launches, assumed=assumed)
+                assumed = contents.assumed(one.gather) if known else ()
+                some |= bool(assumed)
+                made = _new(Job, (now.number, *first, launches, *second, assumed, *third))
             else:
                 made = one._replace(number=now.number, launches=launches)
             now.made.append(made)
             now.number += 1
+        if not some:
+            self._nothing = contents.places
         return True
 
 

@@ -65,6 +65,13 @@ class Journal:
         else:
             self.note(events.Written(self.place, Intervals([(lo, hi)])))
 
+    def replaced(self, lo: int, hi: int) -> None:
+        """What was known of these bytes need not be forgotten: the copy, which is what was noted last, always puts
+        others there."""
+        written = self.events[-2] if len(self.events) > 1 else None
+        if isinstance(written, events.Written):
+            written.ranges.remove(lo, hi)
+
     def prepared(self, work: Record | Node, free: Parts, found: Prepared) -> None:
         """A launch was looked at; ``free`` of its parameters does not matter."""
         if isinstance(work, Record):
@@ -85,11 +92,11 @@ class Journal:
 
     def launched(self, node: int, launch: Launch) -> None:
         """A launch is in the open segment now."""
-        self.note(events.Launched(self.place, node, launch, exec=self._exec if node >= 0 else 0))
+        self.note(events.Launched(self.place, node, launch, self._exec if node >= 0 else 0))
 
     def decided(self, found: Sequence[Job | Refused]) -> None:
         """The segment was closed."""
-        self.note(events.Decided(self.place, tuple(found)))
+        self.note(events.Decided(self.place, found))
 
     def told(self, of_this_step: bool, known: bool, gathered: bool) -> None:
         """Contents of a record are told that has put bytes somewhere (``known``), or not."""

@@ -24,7 +24,6 @@ from shim.tails import Node
 from shim.wire import Kind, Record, walk
 
 _SIDES = {side: int(ffi.offsetof("struct wire_copy", "body", side.rstrip("_"), "address")) for side in ("to", "from_")}
-_NOTHING = memoryview(b"")
 _EVENT_BYTES, _STATE_BYTES = 600, 100
 
 
@@ -131,8 +130,8 @@ class Match:
     open: list[Placed] = field(default_factory=list)
     made: list[Decision] = field(default_factory=list)
     _next: int = 0
-    _view: memoryview = _NOTHING
-    _shift: int = 0
+    raw: bytes = b""
+    shift: int = 0
     _saved: Saved | None = None
     _changed: list[tuple[Executable, int, Node, bool]] = field(default_factory=list)
 
@@ -147,7 +146,7 @@ class Match:
         place = pattern.place(self.words + count)
         if place is None:
             return None
-        self._view, self._shift = view, at - self.words * WORD
+        self.raw, self.shift = bytes(view[at:at + count * WORD]), -self.words * WORD
         events, number = self.memo.events, self._next
         while number < len(events) and events[number].place < place:
             if not events[number].happens(self):
@@ -179,11 +178,8 @@ class Match:
     # for events
 
     def record(self, place: int) -> Record:
-        at = self._shift + int(self.memo.pattern.starts[place])
-        return next(walk(self._view, at, len(self._view)))[0]
-
-    def bytes_at(self, offset: int, size: int) -> memoryview:
-        return self._view[self._shift + offset:self._shift + offset + size]
+        at = self.shift + self.memo.pattern.starts[place]
+        return next(walk(memoryview(self.raw), at, len(self.raw)))[0]
 
     def save(self) -> None:
         if self._saved is None:

@@ -4,6 +4,7 @@ a whole, and what is equal is as valid as they are."""
 from __future__ import annotations
 
 import struct
+from bisect import bisect_left
 from collections.abc import Mapping
 
 import numpy as np
@@ -52,7 +53,7 @@ class Pattern:
 
     def __init__(self, data: bytes, starts: list[int]) -> None:
         self.words: Words = np.frombuffer(data, np.uint64)
-        self.bytes, self.starts = len(data), np.array(starts, np.int64)
+        self.bytes, self.starts = len(data), starts
         self.records = len(starts)
         self._bits = np.full(len(data), 0xFF, np.uint8)
         self.mask: Words = self._bits.view(np.uint64)
@@ -120,5 +121,5 @@ class Pattern:
         """How many records there are before a word; None if one does not end there."""
         if word * WORD == self.bytes:
             return self.records
-        found = int(np.searchsorted(self.starts, word * WORD))
+        found = bisect_left(self.starts, word * WORD)
         return found if self.starts[found] == word * WORD else None

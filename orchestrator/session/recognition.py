@@ -12,7 +12,6 @@ Nothing is kept across a record that changes what there is.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -21,9 +20,11 @@ import numpy as np
 
 from orchestrator.session.directory import Directory
 from orchestrator.session.events import Session
+from orchestrator.session.habits import Habits, Seen
 from orchestrator.session.jobs import Placed
 from orchestrator.session.journal import Journal
 from orchestrator.session.memo import Match, Memo, State, StepKey, learned
+from orchestrator.session.memos import Memos
 from orchestrator.session.pattern import WORD, starts
 from orchestrator.session.placement import Placement
 from orchestrator.session.placing import Placing
@@ -31,13 +32,10 @@ from orchestrator.session.tally import Tally
 from shim.layout import layout
 from shim.wire import Buffer, Record, WireError, fault, span, walk
 
-MOST_MEMOS, MOST_BYTES = 256, 64 << 20
 LARGEST = 4 << 20
 """Bytes of the longest step that is kept."""
-MOST_SEEN = 1024
-MOST_WAIT = 1 << 16
-"""Steps of a kind that is never met as it was kept go by before one of them is kept again."""
-_OFTEN = 2
+MOST_RECORDS = 1 << 62
+"""Numbers of records behind which no step is known, so that none begins again at 0."""
 _LOOK = 512
 """Words of a step by which one of those that may come is chosen."""
 _HEAD = layout("wire_head")
@@ -55,21 +53,10 @@ class Taker(Protocol):
 
 
 @dataclass(eq=False)
-class _Seen:
-    """Steps of one key: how many there were, at which number one may be kept, and how many must go by then. ``after``:
-    what came behind the last of them."""
-
-    count: int = 0
-    due: int = _OFTEN
-    wait: int = 1
-    after: StepKey | None = None
-
-
-@dataclass(eq=False)
 class _Draft:
     """A step that is to be kept, and how things were when it began."""
 
-    expected: _Seen
+    expected: Seen
     state: State
     token: Hashable
     tally: Tally
@@ -86,13 +73,9 @@ class Recognition:
                  journal: Journal) -> None:
         self._taker, self._session, self._placing, self._placement = taker, session, placing, placement
         self._directory, self._journal = directory, journal
-        self._memos: OrderedDict[Memo, None] = OrderedDict()  # the one that was met last at the end
-        self._starting: dict[tuple[State, Hashable], list[Memo]] = {}
-        self._states: dict[State, State] = {}
-        self._bytes_kept = 0
+        self.memos = Memos()
         self._version = -1
-        self._seen: OrderedDict[StepKey, _Seen] = OrderedDict()
-        self._last: StepKey | None = None
+        self._habits = Habits()
         self._state: State | None = None
         self._match: Match | None = None
         self._draft: _Draft | None = None
@@ -137,11 +120,7 @@ class Recognition:
     def changed(self) -> None:
         """What there is has changed, or is about to: nothing is known of steps any more."""
         self.disturb()
-        if self._memos:
-            self._memos.clear()
-            self._starting.clear()
-            self._states.clear()
-            self._bytes_kept = 0
+        self.memos.clear()
 
     # a step begins
 
@@ -154,14 +133,14 @@ class Recognition:
         if self._session.memory.doubtful or len(view) - at < _HEAD.size:
             return
         first = _HEAD.read(view, at).sequence
-        due = self._due()
-        if first != self._taker.expected or not (self._memos or due):
+        due = self._habits.due()
+        if first != self._taker.expected or first > MOST_RECORDS or not (self.memos or due):
             return
         token = self._placement.token()
         if token is None:
             return
         state = self._state = self._now()
-        found = self._starting.get((state, token), ())
+        found = self.memos.starting(state, token)
         for number, memo in enumerate(found):
             count = min((len(view) - at) // WORD, memo.pattern.bytes // WORD, _LOOK)
             if memo.pattern.fits(np.frombuffer(view, np.uint64, count, at), 0, first):
@@ -173,7 +152,7 @@ class Recognition:
         found = self._state
         if found is None:
             found = State(self._directory.state(), tuple(self._placing.streams.active))
-        return self._states.get(found, found)
+        return self.memos.state(found)
 
     # known steps
 
@@ -188,7 +167,7 @@ class Recognition:
         if match.whole:
             self._complete(match)
         else:
-            match.kept.append(bytes(view[at:at + count]))
+            match.kept.append(match.raw)
         return at + count
 
     def _complete(self, match: Match) -> None:
@@ -204,13 +183,8 @@ class Recognition:
         placing.repeat(memo.past)
         self._match, self._state, self._begins = None, memo.after, True
         self.recognised += 1
-        seen = self._count(memo.key)
-        seen.due, seen.wait = _OFTEN, 1
-        self._memos.move_to_end(memo)
-        starting = self._starting[memo.before, memo.token]
-        if starting[0] is not memo:
-            starting.remove(memo)
-            starting.insert(0, memo)
+        self._habits.count(memo.key).met()
+        self.memos.met(memo)
 
     def _deviate(self, match: Match) -> None:
         """The step goes on otherwise: as another one that is known, or as none."""
@@ -252,7 +226,7 @@ class Recognition:
             draft.bytes += at - begin
             if draft.bytes > LARGEST or journal.spoiled:
                 self._draft = None
-                _put_off(draft.expected)
+                draft.expected.put_off()
                 journal.end()
             else:
                 draft.data.append(bytes(view[begin:at]))
@@ -265,34 +239,17 @@ class Recognition:
         key = StepKey(self._bytes, self._records, past.signature if past else "")
         self._bytes = self._records = 0
         self._state, self._begins = None, True
-        self._count(key)
+        self._habits.count(key)
         draft, self._draft = self._draft, None
         if draft is not None:
-            _put_off(draft.expected)
+            draft.expected.put_off()
             if not self._journal.spoiled and draft.version == self._session.memory.version:
                 self._keep(key, draft)
             self._journal.end()
 
-    def _count(self, key: StepKey) -> _Seen:
-        if self._last is not None and self._last in self._seen:
-            self._seen[self._last].after = key
-        self._last = key
-        seen = self._seen.setdefault(key, _Seen())
-        self._seen.move_to_end(key)
-        if len(self._seen) > MOST_SEEN:
-            self._seen.popitem(last=False)
-        seen.count += 1
-        return seen
-
-    def _due(self) -> _Seen | None:
-        """What comes next most likely, if it is to be kept."""
-        last = self._seen.get(self._last) if self._last else None
-        seen = self._seen.get(last.after) if last and last.after else None
-        return seen if seen and seen.count >= seen.due and self._placing.classes.follows else None
-
     def _note(self, state: State, token: Hashable) -> None:
-        expected = self._due()
-        if expected is not None:
+        expected = self._habits.due()
+        if expected is not None and self._placing.classes.follows:
             self._draft = _Draft(expected, state, token, self._taker.tally.copy(), self._session.memory.version,
                                  self._placement.ambiguous)
             self._journal.begin()
@@ -300,29 +257,10 @@ class Recognition:
     def _keep(self, key: StepKey, draft: _Draft) -> None:
         data = b"".join(draft.data)
         pattern, events = learned(data, self._journal, self._session.memory)
-        after = self._state = self._now()
-        before = self._states.setdefault(draft.state, draft.state)
-        after = self._states.setdefault(after, after)
-        memo = Memo(key, pattern, events, before, after, draft.token, self._taker.tally.since(draft.tally),
-                    self._placing.classes.past, self._placement.ambiguous - draft.ambiguous)
-        self._memos[memo] = None
-        self._starting.setdefault((before, draft.token), []).insert(0, memo)
-        self._bytes_kept += memo.bytes
-        if len(self._memos) > MOST_MEMOS or self._bytes_kept > MOST_BYTES:
-            self._drop()
-
-    def _drop(self) -> None:
-        """Those met longest ago."""
-        while len(self._memos) > MOST_MEMOS or self._bytes_kept > MOST_BYTES:
-            memo, _ = self._memos.popitem(last=False)
-            self._bytes_kept -= memo.bytes
-            starting = self._starting[memo.before, memo.token]
-            starting.remove(memo)
-            if not starting:
-                del self._starting[memo.before, memo.token]
-        self._states = {state: state for memo in self._memos for state in (memo.before, memo.after)}
-
-
-def _put_off(seen: _Seen) -> None:
-    seen.wait = min(2 * seen.wait, MOST_WAIT)
-    seen.due = seen.count + seen.wait
+        before, after = self.memos.state(draft.state), self._now()
+        if after == before:
+            after = before
+        self._state = after
+        self.memos.add(Memo(
+            key, pattern, events, before, after, draft.token, self._taker.tally.since(draft.tally),
+            self._placing.classes.past, self._placement.ambiguous - draft.ambiguous))

@@ -311,6 +311,8 @@ class Tracker:
         elif not body.flags & lib.WIRE_PINNED or body.flags & lib.WIRE_SYNCHRONOUS:
             data = bytes(tails.inline_content(record)) or self._payloads.get(body.content)
             if data is not None and len(data) == width:
+                if self._journal.on and kind == lib.WIRE_INLINE_CONTENT:
+                    self._journal.replaced(at, at + width)
                 self._contents.put(at, width, data, record.sequence)
 
     def _synchronize(self, record: Record) -> None:
