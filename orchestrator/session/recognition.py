@@ -243,7 +243,7 @@ class Recognition:
         draft, self._draft = self._draft, None
         if draft is not None:
             draft.expected.put_off()
-            if not self._journal.spoiled and draft.version == self._session.memory.version:
+            if draft.version == self._session.memory.version:
                 self._keep(key, draft)
             self._journal.end()
 

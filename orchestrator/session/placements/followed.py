@@ -90,7 +90,7 @@ class FilePlacement:
         return wanted.pop() if len(wanted) == 1 else ()
 
     def token(self) -> Hashable:
-        """What candidates there are, and what each of them wants next."""
+        """Which classes have been seen, as far as it matters, and what each of those with a placement wants next."""
         return self._version, tuple([placed.chosen for placed in self._placed.values()])
 
     def step_over(self, step: StepClass | None) -> None:
@@ -109,7 +109,6 @@ class FilePlacement:
             fault = _fault(signature, launches, mixture)
             if fault is None:
                 self._placed[signature] = made = _Placed(launches, mixture)
-                self._version += 1
                 for other, its in self._others.items():
                     made.meet(other, its)
                 return
