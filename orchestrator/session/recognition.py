@@ -60,7 +60,6 @@ class _Draft:
     state: State
     token: Hashable
     tally: Tally
-    version: int
     ambiguous: int
     data: list[bytes] = field(default_factory=list)
     bytes: int = 0
@@ -127,10 +126,10 @@ class Recognition:
     def _begin(self, view: memoryview, at: int) -> None:
         self._begins = False
         version = self._session.memory.version
-        if version != self._version:
+        if version != self._version:  # steps may change what there is without such a record: graphs that allocate
             self.changed()
             self._version = version
-        if self._session.memory.doubtful or len(view) - at < _HEAD.size:
+        if len(view) - at < _HEAD.size:
             return
         first = _HEAD.read(view, at).sequence
         due = self._habits.due()
@@ -243,15 +242,13 @@ class Recognition:
         draft, self._draft = self._draft, None
         if draft is not None:
             draft.expected.put_off()
-            if draft.version == self._session.memory.version:
-                self._keep(key, draft)
+            self._keep(key, draft)
             self._journal.end()
 
     def _note(self, state: State, token: Hashable) -> None:
         expected = self._habits.due()
         if expected is not None and self._placing.classes.follows:
-            self._draft = _Draft(expected, state, token, self._taker.tally.copy(), self._session.memory.version,
-                                 self._placement.ambiguous)
+            self._draft = _Draft(expected, state, token, self._taker.tally.copy(), self._placement.ambiguous)
             self._journal.begin()
 
     def _keep(self, key: StepKey, draft: _Draft) -> None:

@@ -13,10 +13,9 @@ from orchestrator.session.placing import Settings
 from orchestrator.session.segments import Gpu
 from shim import tails
 from shim.wire import Kind, NodeKind, WireError, lib
-from tessera.reasons import Reason
 from tests.generated import random_devices
-from tests.generated.kernels import layout, parameters
-from tests.nodriver.tracker.test_recognition import EXEC, TO_ONE, A, B, C, D, Steps
+from tests.generated.kernels import layout
+from tests.nodriver.tracker.test_recognition import EXEC, TABLE, TO_ONE, A, B, C, D, Steps
 from tests.program_records import CONTEXT, side
 
 MANY = 8
@@ -146,6 +145,17 @@ def test_a_gap_within_a_step() -> None:
     program.run("accumulate", out=C)
     program.wait()
     assert program.known == known
+
+
+def test_a_gap_in_each_step() -> None:
+    program = Steps(Home)
+    for _ in range(MANY):
+        program.to_device(D, bytes(64))
+        program.run("affine")
+        program.sequence += 1
+        program.run("accumulate", out=C)
+        program.wait()
+    assert program.known == 0
 
 
 def test_a_gap_of_which_a_record_tells() -> None:
@@ -296,42 +306,19 @@ def test_bytes_become_known_that_a_step_gathers() -> None:
 
 
 def test_a_step_that_is_taken_back_has_forgotten_nothing() -> None:
-    program = Steps(single=True)
-    for number in range(2 * MANY):
-        program.to_device(B, bytes([number]) * 64)
+    """It is taken again with the table that it has forgotten then."""
+    program = Steps(Home, single=True)
+    table = b"".join([(k // 2).to_bytes(4, "little") for k in range(16)])
+    for number in range(3 * MANY):
+        program.to_device(TABLE, table)
         program.wait()
-        program.run("affine")
-        program.record(Kind.SET, address=B, width=64, height=1, element_bytes=1)
-        if number % 5 == 4:
+        program.run("scatter", out=C)
+        program.record(Kind.SET, address=TABLE, width=64, height=1, element_bytes=1)
+        if number % MANY == MANY - 1:
             program.over()
             program.record(Kind.CALL)
-        (job, *_) = [*program.over(), *program.step()]
-        assert number == 0 or job.launches
+        program.wait()
     assert program.known > MANY
-
-
-def test_host_memory_that_gpus_see_is_a_part_of_what_a_step_touches() -> None:
-    program = Steps(Home)
-    program.memory(0x7000, 0x1000, lib.WIRE_HOST)
-    known = []
-    for host in (*[0x7100] * MANY, 0x5000, 0x7200):
-        program.run("affine")
-        program.record(Kind.COPY, width=4, height=1, depth=1, to=side(host, lib.WIRE_SIDE_HOST),
-                       from_=side(A, lib.WIRE_SIDE_DEVICE))
-        program.wait()
-        known.append(program.known)
-    assert 0 < known[-3] == known[-1]
-
-
-def test_a_word_that_is_stored_is_a_pointer_or_none() -> None:
-    program = Steps()
-    program.function("escape", list(layout("escape")[0].values()), 0xF200)
-    program.over()
-    for target in (*[7] * MANY, B, 8):
-        block = parameters("escape", {"out": A, "target": target, "salt": 0})
-        program.launch(block, 0xF200, 1, 32)
-        program.wait()
-    assert program.known and program.pair.plain.tally.pinned == {Reason.POINTER_ESCAPES: 1}
 
 
 def later(program: Steps, address: int) -> int:
