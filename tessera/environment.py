@@ -106,12 +106,20 @@ LOG = EnvironmentVariable(
     "File to which the preload library adds a line about each trouble it has, an absolute path.",
 )
 
+OPAQUE = EnvironmentVariable(
+    "TESSERA_OPAQUE",
+    "they may touch any memory",
+    "`parameters`: a promise that kernels that cannot be analysed touch only allocations whose addresses are in their "
+    "parameters.",
+)
+
 VARIABLES: tuple[EnvironmentVariable, ...] = (
     MATERIAL,
     DISABLE,
     DRIVER,
     SOCKET,
     LOG,
+    OPAQUE,
     CACHE,
     PYTHON,
     DEVICES,

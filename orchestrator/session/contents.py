@@ -127,12 +127,18 @@ class Contents:
         return [Known(start, piece.data[start - piece.address:end - piece.address])
                 for start, end, piece in self._pieces.get(lo, hi) if piece.data is not None]
 
-    def assumed(self, gather: Iterable[Span]) -> tuple[Assumed, ...]:
-        """What is known of bytes that are gathered."""
-        if not self._bytes:
+    def assumed(self, gather: Iterable[Span], relied: tuple[Known, ...]) -> tuple[Assumed, ...]:
+        """What is known of bytes that are gathered, or was when somebody ``relied`` on it."""
+        if not self._bytes and not relied:
             return ()
-        return tuple([Assumed(known.address, known.data) for span in gather
-                      for known in self.within(span.address, span.address + span.bytes)])
+        found: dict[Assumed, None] = {}
+        for span in gather:
+            lo, hi = span.address, span.address + span.bytes
+            for address, data in (*self.within(lo, hi), *relied):
+                first, last = max(lo, address), min(hi, address + len(data))
+                if first < last:
+                    found[Assumed(first, data[first - address:last - address])] = None
+        return tuple(found)
 
     def clear(self) -> None:
         """Nothing is known any more."""

@@ -23,11 +23,13 @@ class Held(NamedTuple):
 
 
 class DirectoryState(NamedTuple):
-    """All that a directory knows: for each GPU the edges of what is valid, its replicas in order, bytes used."""
+    """All that a directory knows: for each GPU the edges of what is valid, its replicas in order, bytes used, and those
+    of allocations that have ended."""
 
     valid: tuple[tuple[int, ...], ...]
     held: tuple[tuple[tuple[int, Held], ...], ...]
     used: tuple[int, ...]
+    ended: tuple[tuple[int, ...], ...]
 
 
 class Directory:
@@ -38,10 +40,12 @@ class Directory:
         self.valid = [Intervals() for _ in self.room]
         self.held: list[dict[int, Held]] = [{} for _ in self.room]
         self.used = [0 for _ in self.room]
+        self._ended: list[list[int]] = [[] for _ in self.room]
 
     def state(self) -> DirectoryState:
         return DirectoryState(tuple([valid.edges() for valid in self.valid]),
-                              tuple([tuple(held.items()) for held in self.held]), tuple(self.used))
+                              tuple([tuple(held.items()) for held in self.held]), tuple(self.used),
+                              tuple([tuple(ended) for ended in self._ended]))
 
     def put(self, state: DirectoryState) -> None:
         """Make it what it was when that was its state."""
@@ -49,6 +53,7 @@ class Directory:
             valid.put(edges)
         self.held[:] = [dict(held) for held in state.held]
         self.used[:] = state.used
+        self._ended[:] = [list(ended) for ended in state.ended]
 
     def stale(self, lo: int, hi: int, but: Collection[int] = ()) -> None:
         """Home has other bytes there now than any GPU ``but`` those."""
@@ -71,7 +76,9 @@ class Directory:
         """Bytes of an allocation are gone, perhaps all of it."""
         self.stale(lo, hi)
         if (lo, hi) == (allocation.address, allocation.end):
-            for device in range(len(self.held)):
+            for device, held in enumerate(self.held):
+                if allocation.number in held and held[allocation.number].bytes:
+                    self._ended[device].append(allocation.number)
                 self.give_back(device, allocation.number)
 
     def give_back(self, device: int, allocation: int) -> None:
@@ -82,8 +89,8 @@ class Directory:
             self.valid[device].remove(held.lo, held.hi)
 
     def make_room(self, device: int, wanted: dict[int, Held]) -> tuple[int, ...] | None:
-        """Which replicas must go so that these have room, those first that were used longest ago; None if that is not
-        enough."""
+        """Which replicas go: those of allocations that have ended, and as many as must so that these have room, those
+        first that were used longest ago; None if that is not enough."""
         held = self.held[device]
         lacking = self.used[device] - self.room[device] + sum(
             one.bytes - (held[number].bytes if number in held else 0) for number, one in wanted.items())
@@ -94,12 +101,13 @@ class Directory:
             if number not in wanted and one.bytes:
                 evicted.append(number)
                 lacking -= one.bytes
-        return tuple(evicted) if lacking <= 0 else None
+        return (*self._ended[device], *evicted) if lacking <= 0 else None
 
     def hold(self, device: int, evicted: Iterable[int], wanted: dict[int, Held]) -> None:
         """The replicas are there, used now, and the others gone."""
         for number in evicted:
             self.give_back(device, number)
+        self._ended[device].clear()
         held = self.held[device]
         for number, one in wanted.items():
             old = held.pop(number, None)

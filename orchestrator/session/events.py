@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from orchestrator.session.graphs import Graphs
 from orchestrator.session.intervals import Intervals
-from orchestrator.session.jobs import Decision, Job, Placed, Refused, Rest
+from orchestrator.session.jobs import Decision, Job, Placed, Refused, Rest, relied
 from orchestrator.session.memory import Memory
 from orchestrator.session.operations import Known, Launch
 from ptxparse.program import AccessProgram
@@ -256,23 +256,24 @@ class Launched:
 class Decided:
     """The segment is closed: what becomes of it."""
 
-    __slots__ = ("_found", "_nothing", "place")
+    __slots__ = ("_found", "_nothing", "_relied", "place")
 
     def __init__(self, place: int, found: Sequence[Job | Refused]) -> None:
         self.place = place
         self._found = [(one, one[1:_LAUNCHES], one[_LAUNCHES + 1:_ASSUMED], one[_ASSUMED + 1:]) for one in found]
+        self._relied = relied(found[0].launches)
         self._nothing = -1  # the ``places`` of contents with which nothing is known of what is gathered
 
     def happens(self, now: Moment) -> bool:
         launches = tuple(now.open)
         now.open.clear()
         contents = now.session.contents
-        known = contents.places != self._nothing
+        known = contents.places != self._nothing or self._relied
         some = False
         for one, first, second, third in self._found:
             made: Job | Refused
             if isinstance(one, Job):
-                assumed = contents.assumed(one.gather) if known else ()
+                assumed = contents.assumed(one.gather, self._relied) if known else ()
                 some |= bool(assumed)
                 made = _new(Job, (now.number, *first, launches, *second, assumed, *third))
             else:

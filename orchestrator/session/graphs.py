@@ -13,6 +13,9 @@ from shim.wire import NodeKind, Record
 
 MOST_EDGES = 1 << 20
 MOST_NESTED = 64
+MOST_GRAPHS = 1 << 16
+MOST_NODES = 1 << 21
+"""Of all graphs that a program has at a time."""
 
 
 @dataclass(eq=False)
@@ -44,10 +47,14 @@ class Graphs:
 
     def __init__(self) -> None:
         self._known: dict[int, Executable] = {}
+        self._nodes = 0
 
     def announce(self, record: Record) -> Executable:
         """A record of GRAPH_EXEC. Raises RecordError for a graph that no order fits."""
         body = record.body
+        self._nodes += body.nodes - len(self._known[body.exec].nodes if body.exec in self._known else ())
+        if len(self._known) >= MOST_GRAPHS or self._nodes > MOST_NODES:
+            raise RecordError(record.sequence, "GRAPH_EXEC", f"more than {MOST_GRAPHS} graphs, or {MOST_NODES} nodes")
         made = self._known[body.exec] = Executable(body.context, bool(body.whole))
         made.nodes = [_kept(node) for node in tails.nodes(record)]
         made.places = {node.node: position for position, node in enumerate(made.nodes)}
@@ -59,9 +66,11 @@ class Graphs:
         return made
 
     def change(self, record: Record) -> None:
-        """A record of GRAPH_NODE: other parameters of a node. Of a graph or a node that nobody has announced all that
-        is known is that it is not known."""
-        made = self._known.setdefault(record.body.exec, Executable(0, False))
+        """A record of GRAPH_NODE: other parameters of a node. One that nobody has announced makes its
+        graph unknown."""
+        made = self._known.get(record.body.exec)
+        if made is None:
+            return
         for node in tails.nodes(record):
             position = made.places.get(node.node)
             if position is None or node.kind is NodeKind.OTHER:
@@ -84,7 +93,8 @@ class Graphs:
 
     def end(self, handle: int) -> None:
         """The handle may be another graph's from now on."""
-        self._known.pop(handle, None)
+        gone = self._known.pop(handle, None)
+        self._nodes -= len(gone.nodes) if gone else 0
 
     def find(self, handle: int) -> Executable | None:
         """What a launch of that handle runs."""

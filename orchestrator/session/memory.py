@@ -27,6 +27,7 @@ from tessera.reasons import Reason
 NOWHERE = 1 << 64
 """Addresses from here on are names for what has no address that is known."""
 _STEP = 1 << 48
+MOST_ALLOCATIONS = 1 << 20
 _PINS = {
     lib.WIRE_MANAGED: Reason.MANAGED_MEMORY, lib.WIRE_HOST: Reason.HOST_MEMORY,
     lib.WIRE_REGISTERED: Reason.HOST_MEMORY, lib.WIRE_IMPORTED: Reason.SHARED_MEMORY,
@@ -158,9 +159,11 @@ class Memory:
         """A record of MEMORY; ``module`` is the number of a variable's module. Raises RecordError for what no memory
         can be."""
         body = record.body
-        address, size = body.address, body.bytes
+        address, size = body.address, max(body.bytes, 1)
         if not address or address + size >= NOWHERE:
             raise RecordError(record.sequence, "MEMORY", f"{size} bytes at {address:#x} cannot be")
+        if len(self._starts) >= MOST_ALLOCATIONS:
+            raise RecordError(record.sequence, "MEMORY", f"more than {MOST_ALLOCATIONS} allocations at the same time")
         known = self._by_start.get(address)
         again = record.flags & lib.WIRE_RESTATED or body.kind == lib.WIRE_VARIABLE
         if known is not None and again and known.is_as(size, body.kind, module, name):
@@ -351,8 +354,9 @@ class Memory:
             self._remove(allocation)
 
     def _remove(self, old: Allocation) -> None:
-        if self._by_start.pop(old.address, None) is None:
+        if self._by_start.get(old.address) is not old:
             return
+        del self._by_start[old.address]
         del self._starts[bisect_left(self._starts, old.address)]
         self._by_number.pop(old.number, None)
         aliases = [other for first, last, other in self._aliases if first == old.address and last == old.end]

@@ -103,6 +103,12 @@ class Pattern:
         self._relative: Words = self.words[self._places] - self.words[_SEQUENCE // WORD]
         self.mask.flags.writeable = False
 
+    @property
+    def numbered(self) -> bool:
+        """Whether each record has the number behind that of the one before it."""
+        numbers = self.words[np.array(self.starts, np.int64) // WORD + _SEQUENCE // WORD]
+        return bool((np.diff(numbers) == 1).all())
+
     def fits(self, words: Words, first: int, number: int) -> bool:
         """Whether the step that begins with record ``number`` can go on, from the word ``first`` of it, with these,
         which are not more than are left of it."""

@@ -116,6 +116,8 @@ class Placing:
         segment.add(sequence, node, prepared)
         if self._journal.on:
             self._journal.launched(node, prepared.launch)
+        for lo, hi in written((prepared,)):
+            self._contents.forget(lo, hi)  # at once: launches of the same segment come behind it
 
     def close(self) -> None:
         """Nothing more is a part of the open segment."""
@@ -137,7 +139,6 @@ class Placing:
         reached = [job.device for job in jobs]
         for lo, hi in written(segment.prepared):
             self._directory.stale(lo, hi, reached)
-            self._contents.forget(lo, hi)
         for job in jobs:
             carried(job, segment, self._directory, self._memory)
 
@@ -163,7 +164,6 @@ class Placing:
     def lost(self) -> None:
         """Records are missing: nothing is placed before the next step, and nothing valid elsewhere."""
         self.close()
-        self._journal.spoil()
         self.tally.gaps += 1
         self._directory.withdraw()
         self._contents.clear()

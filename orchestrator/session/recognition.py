@@ -254,6 +254,8 @@ class Recognition:
     def _keep(self, key: StepKey, draft: _Draft) -> None:
         data = b"".join(draft.data)
         pattern, events = learned(data, self._journal, self._session.memory)
+        if not pattern.numbered:
+            return
         before, after = self.memos.state(draft.state), self._now()
         if after == before:
             after = before

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from orchestrator.session.contents import Contents
 from orchestrator.session.directory import Directory, Held
 from orchestrator.session.intervals import Intervals
-from orchestrator.session.jobs import Job, Placed, Refused, Replica, Span
+from orchestrator.session.jobs import Job, Placed, Refused, Replica, Span, relied
 from orchestrator.session.launches import Prepared
 from orchestrator.session.memory import NOWHERE, Allocation, Memory
 from orchestrator.session.operations import StreamKey
@@ -89,7 +89,7 @@ def decide(number: int, segment: Segment, device: int, gpus: Sequence[Gpu], dire
         mirrored=segment.mirrored, runs_home=False, waits=segment.waits,
         holds=not segment.mirrored,
         replicas=tuple(_replica(held) for _, held in sorted(needs.touched.items())),
-        evicted=evicted, gather=gather, assumed=contents.assumed(gather),
+        evicted=evicted, gather=gather, assumed=contents.assumed(gather, relied(segment.placed)),
         apply=() if segment.mirrored else _spans(needs.written, needs.touched))
 
 

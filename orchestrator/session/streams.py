@@ -10,6 +10,7 @@ from shim.wire import Record
 
 LEGACY, PER_THREAD = 1, 2
 MOST_ACTIVE = 4096
+MOST_STREAMS = 1 << 16
 
 
 class Streams:
@@ -27,6 +28,8 @@ class Streams:
     def announce(self, record: Record) -> None:
         """A record of STREAM."""
         body = record.body
+        if len(self._born) >= MOST_STREAMS:
+            raise RecordError(record.sequence, "STREAM", f"more than {MOST_STREAMS} streams at the same time")
         self._born[body.handle] = StreamKey(body.context, body.handle, 0, record.sequence)
         self._keys.clear()
 

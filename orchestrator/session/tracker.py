@@ -26,6 +26,7 @@ from orchestrator.session.payloads import Payloads
 from orchestrator.session.placement import Placement
 from orchestrator.session.placing import Placing, Settings
 from orchestrator.session.recognition import Recognition
+from orchestrator.session.step_classes import StepClasses
 from orchestrator.session.steps import LaunchKey, ends_step, graph_text, launch_text
 from orchestrator.session.tally import Tally
 from orchestrator.session.touched import ANYTHING, copied, destination, filled, operated
@@ -98,6 +99,11 @@ class Tracker:
         """What was done so far."""
         return self._placing.tally
 
+    @property
+    def classes(self) -> StepClasses:
+        """The step classes of the program, and what they read."""
+        return self._placing.classes
+
     def take(self, data: Buffer) -> list[Decision]:
         """Whole records; what was decided, in order. Raises RecordError for records that cannot be, and WireError for
         what is no record; nothing can be asked of the tracker after that."""
@@ -127,9 +133,9 @@ class Tracker:
         kind = record.kind
         self.tally.records += 1
         if record.sequence != self.expected and self.expected is not None:
-            if record.sequence < self.expected:
+            if record.sequence < self.expected - 1:  # in a trace some records share a number
                 raise RecordError(record.sequence, kind.name, f"comes behind record {self.expected - 1}")
-            if kind is not Kind.EPOCH:
+            if kind is not Kind.EPOCH and record.sequence > self.expected:
                 self._placing.lost()
         self.expected = record.sequence + 1
         if record.flags & lib.WIRE_CAPTURED:
@@ -303,8 +309,10 @@ class Tracker:
             self._journal.note(Uploaded(self._journal.place))
         if kind == lib.WIRE_NO_CONTENT or at is None or body.from_.kind != lib.WIRE_SIDE_HOST:
             return
-        held = self.memory.find(at)
-        if held is None or held.pin is not None or at + width > held.end or self.memory.is_aliased(at, at + width):
+        held, region = self.memory.find(at), self.memory.regions.find(at)
+        if held is None or held.pin is not None or region is None or at + width > region.address + region.size:
+            return
+        if self.memory.is_aliased(at, at + width):
             return
         if kind == lib.WIRE_LATER_CONTENT:
             self._contents.put(at, width, None, record.sequence)

@@ -15,13 +15,14 @@ from __future__ import annotations
 
 import heapq
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
+from itertools import chain
 
 from orchestrator.traces.drafts import Draft, Names
 from orchestrator.traces.errors import TraceError
 from orchestrator.traces.reader import Trace
 from orchestrator.traces.rows import unsigned
-from orchestrator.traces.survivors import NO_DEFAULT_STREAM, Survivors
+from orchestrator.traces.survivors import NEVER, NO_DEFAULT_STREAM, Survivors
 from orchestrator.traces.thing_records import NODES, Things
 from orchestrator.traces.timeline import DONE, THINGS, Happening, part
 from orchestrator.traces.work_records import Work
@@ -84,17 +85,20 @@ class _Client:
             "gap": self._gaps, "operation": self._operation, "node": self._changes, "outcome": self._outcome,
             "link_input": self._link_input,
         }  # fmt: skip
-        self._later: Iterable[Draft] = ()
+        self._later: Iterator[tuple[int, Draft]] = iter(())
 
     def all(self) -> Iterator[bytes]:
         """The records, one by one."""
-        for happening in heapq.merge(*self._parts(), key=lambda happening: happening.sequence):
-            try:
+        where = "the first record"
+        try:
+            for happening in heapq.merge(*self._parts(), key=lambda happening: happening.sequence):
+                where = f"record {happening.sequence}, in table {happening.table}"
                 yield from self._takers.get(happening.table, self._thing)(happening)
-            except (WireError, ValueError, TypeError, LookupError, AttributeError) as error:
-                where = f"record {happening.sequence} of client {self._number}, in table {happening.table}"
-                raise TraceError(f"{self._trace.path}: damaged: {where} ({error})") from error
-        yield from self._before(self._next or 0)
+                where = f"what comes behind record {happening.sequence}"
+            settled = 0 if self._settled == NEVER else self._settled + 1
+            yield from self._before(max(self._next or 0, self._gap + 1, settled))
+        except (WireError, ValueError, TypeError, LookupError, AttributeError) as error:
+            raise TraceError(f"{self._trace.path}: damaged: client {self._number}, {where} ({error})") from error
 
     def _parts(self) -> Iterator[Iterator[Happening]]:
         """Rows by table. Of rows of one record, those of the first part come first."""
@@ -124,14 +128,14 @@ class _Client:
         yield from self._record(sequence, self._things.record("outcome", row))
         if row["result"]:
             revived = self._survivors.revived(row["subject"], sequence)
-            self._later = (self._things.record(table, thing) for table, thing in revived)
+            self._later = ((thing["id"], self._things.record(table, thing)) for table, thing in revived)
 
     def _link_input(self, happening: Happening) -> Iterator[bytes]:
         row = happening.row
         yield from self._record(happening.sequence, self._things.record("link_input", row))
         link = self._trace.row("SELECT * FROM link WHERE id = ?", row["link"])
         if row["last"] and link is not None and link["content"] is not None:
-            self._later = [self._things.record("link", link)]
+            self._later = iter([(link["id"], self._things.record("link", link))])
 
     def _changes(self, happening: Happening) -> Iterator[bytes]:
         """New parameters of a node; or of all, since the graph was restated."""
@@ -141,7 +145,7 @@ class _Client:
         if graph is not None and graph["announced"] and number not in self._restated and (
                 len(nodes) > 1 or graph["born"] < self._gap < sequence < self._settled):
             self._restated.add(number)
-            yield from self._record(sequence, self._things.graph(graph, nodes))
+            yield from self._record(sequence, self._things.graph(graph, nodes), behind=number)
             return
         for change in self._things.changes(nodes):
             yield from self._record(sequence, change)
@@ -159,24 +163,28 @@ class _Client:
         self._restated.clear()
         self._later = self._living()
 
-    def _living(self) -> Iterator[Draft]:
-        """What is restated. A graph with nodes has rows for them, and so its own place among the records."""
+    def _living(self) -> Iterator[tuple[int, Draft]]:
+        """What is restated, by number. A graph of which rows say the nodes has its own place among the records."""
+        there = "SELECT 1 FROM node WHERE graph = ? AND born > ? AND born < ?"
         for row in self._trace.rows("SELECT * FROM device WHERE client = ? AND born < ? ORDER BY id", self._number,
                                     self._gap):
-            yield self._things.record("device", row)._replace(flags=lib.WIRE_RESTATED)
+            yield 0, self._things.record("device", row)._replace(flags=lib.WIRE_RESTATED)
         for table, row in self._survivors.living(self._gap, self._settled):
-            if table != "graph" or self._trace.row(NODES, row["id"], row["born"]) is None:
-                yield self._things.record(table, row)._replace(flags=lib.WIRE_RESTATED)
+            if table != "graph":
+                yield row["id"], self._things.record(table, row)._replace(flags=lib.WIRE_RESTATED)
+            elif self._trace.row(there, row["id"], self._gap, self._settled) is None:
+                yield row["id"], self._things.graph(row, ())._replace(flags=lib.WIRE_RESTATED)
 
     # numbers
 
-    def _record(self, sequence: int, draft: Draft) -> Iterator[bytes]:
-        """A record with its number, behind those that must stand before it."""
-        yield from self._before(sequence, draft.contents)
+    def _record(self, sequence: int, draft: Draft, behind: int | None = None) -> Iterator[bytes]:
+        """A record with its number, behind those that must stand before it: of what is restated just now only things
+        before number ``behind``, if that is given."""
+        yield from self._before(sequence, draft.contents, behind)
         yield self._encode(sequence, draft)
         self._next = max(self._next or 0, sequence + 1)
 
-    def _before(self, sequence: int, contents: tuple[bytes, ...] = ()) -> Iterator[bytes]:
+    def _before(self, sequence: int, contents: tuple[bytes, ...] = (), behind: int | None = None) -> Iterator[bytes]:
         """What stands before a record and leaves no row, with all numbers up to it."""
         if self._next is None:
             self._next = max(0, sequence - 1) if self._begins else sequence
@@ -186,8 +194,10 @@ class _Client:
         if sequence - self._next > MOST_MISSING:
             raise TraceError(f"{self._trace.path}: damaged: of client {self._number} the records {self._next} to "
                              f"{sequence - 1} are missing; if records were lost, it should say so")
-        later, self._later = self._later, ()
-        for draft in later:
+        for number, draft in self._later:
+            if behind is not None and number > behind:
+                self._later = chain([(number, draft)], self._later)
+                break
             yield from self._data(draft.contents, sequence)
             yield from self._between(draft, sequence)
         yield from self._data(contents, sequence)
@@ -195,12 +205,16 @@ class _Client:
             yield from self._between(self._again, sequence)
 
     def _between(self, draft: Draft, sequence: int) -> Iterator[bytes]:
-        """A record with the next number that none has, at most one. What ends the restating is no part of it."""
-        if draft is not self._again and self._next == self._settled != sequence:
-            yield from self._between(self._again, sequence)
+        """A record with the next number that none has, at most one. What is restated stays before the first record that
+        restates nothing, which may be one without a row."""
         assert self._next is not None
+        most = sequence
+        if draft.flags & lib.WIRE_RESTATED:
+            most = min(sequence, self._settled)
+        elif draft is not self._again and self._next == self._settled != sequence:
+            yield from self._between(self._again, sequence)
         yield self._encode(self._next, draft)
-        self._next = min(self._next + 1, sequence)
+        self._next = min(self._next + 1, most)
 
     def _data(self, contents: tuple[bytes, ...], sequence: int) -> Iterator[bytes]:
         """The bytes of contents that no record has brought yet."""

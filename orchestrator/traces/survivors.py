@@ -3,6 +3,7 @@ that said so: what they said is told by what did not die."""
 
 from __future__ import annotations
 
+import heapq
 import sqlite3
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -52,9 +53,11 @@ class Survivors:
         died: dict[int, set[int]] = {}
         said: dict[int, dict[tuple[str, int], sqlite3.Row]] = {}
         for table in (*THINGS, "link"):
-            dead = f'SELECT * FROM "{table}" WHERE client = ? AND born < ? AND died > ? AND died <= ?'
-            for row in self._trace.rows(dead, self._client, gap, gap, first):
-                died.setdefault(row["died"], set()).add(row["id"])
+            dead = f'SELECT * FROM "{table}" WHERE client = ? AND died > ? AND died <= ?'
+            for row in self._trace.rows(dead, self._client, gap, first):
+                doubtful = died.setdefault(row["died"], set())
+                if row["born"] < gap:
+                    doubtful.add(row["id"])
                 said.setdefault(row["died"], {})[table, row[_handle(table)]] = row
         for sequence in sorted(died):
             if not self._explained(sequence, died[sequence], said[sequence]):
@@ -65,8 +68,7 @@ class Survivors:
         """What was restated between the two."""
         ended = self._trace.row("SELECT thing FROM ending WHERE client = ? AND sequence = ?", self._client, settled)
         condition = "born < ? AND (died IS NULL OR died > ? OR id = ?)"
-        for table in THINGS:
-            yield from self._those(table, condition, gap, settled, ended["thing"] if ended else None)
+        yield from self._those(condition, gap, settled, ended["thing"] if ended else None)
 
     def revived(self, end: int, outcome: int) -> Iterator[Survivor]:
         """What the call of the END at number ``end`` did not end, as the record at number ``outcome`` says, if that is
@@ -78,11 +80,14 @@ class Survivors:
         mapped = "SELECT id FROM memory WHERE address >= ? AND address < ? + ?"
         condition = f"born < ? AND (died IS NULL OR died > ?) AND id IN ({ALL_OF} UNION {mapped})"
         place = (row["handle"], row["handle"], row["bytes"])
-        for table in THINGS:
-            yield from self._those(table, condition, end, end, f"[{row['thing']}]", *place)
+        yield from self._those(condition, end, end, f"[{row['thing']}]", *place)
 
-    def _those(self, table: str, condition: str, *values: object) -> Iterator[Survivor]:
-        """The things of a table that records announced, and of which a condition holds."""
+    def _those(self, condition: str, *values: object) -> Iterator[Survivor]:
+        """The things that records announced, and of which a condition holds, in the order in which they came."""
+        parts = [self._part(table, condition, *values) for table in THINGS]
+        yield from heapq.merge(*parts, key=lambda found: int(found.row["id"]))
+
+    def _part(self, table: str, condition: str, *values: object) -> Iterator[Survivor]:
         default = f" AND {NO_DEFAULT_STREAM}" if table == "stream" else ""
         statement = f'SELECT * FROM "{table}" WHERE client = ? AND announced{default} AND {condition} ORDER BY id'
         for row in self._trace.rows(statement, self._client, *values):

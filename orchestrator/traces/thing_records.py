@@ -49,10 +49,11 @@ class Things:
         return made
 
     def graph(self, row: sqlite3.Row, nodes: Sequence[sqlite3.Row]) -> Draft:
-        """A graph with these nodes."""
+        """A graph with these nodes, and its edges between them."""
         made, contents = self._work.nodes(nodes)
+        there = {node["handle"] for node in nodes} | {None}
         edges = [(unsigned(edge["origin"] or 0), unsigned(edge["target"] or 0))
-                 for edge in self._trace.rows(EDGES, row["id"])]
+                 for edge in self._trace.rows(EDGES, row["id"]) if {edge["origin"], edge["target"]} <= there]
         fields = {"exec": unsigned(row["handle"]), "graph": unsigned(row["graph_handle"]),
                   "context": self._names.handle("context", row["context"]), "nodes": len(made), "edges": len(edges),
                   "whole": row["whole"], "flags": row["flags"]}

@@ -106,6 +106,8 @@ class Evaluator:
                tuple(module_globals.items()) if module_globals else (), tuple(contents) if contents else ())
         found = self._whole.get(key)
         if found is None:
+            if min(*grid, *block) < 1:
+                raise UsageError(f"{grid} blocks of {block} threads cannot be launched: all must be 1 or more")
             if len(params) < self.program.parameter_bytes:
                 raise UsageError(f"{self.program.kernel} takes {self.program.parameter_bytes} bytes of parameters, "
                                  f"got {len(params)}")

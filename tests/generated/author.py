@@ -94,8 +94,8 @@ class Author:
         return True
 
     def queued(self, operation: Operation, stream: Stream, what: Touched) -> None:
-        """Done as far as order and tables are concerned. Whether a graph that does nothing holds up anybody by the
-        rules of default streams is nowhere said."""
+        """Done as far as order and tables are concerned. Nobody relies on graphs that do nothing where default streams
+        wait for each other."""
         self.clocks.queue(stream, what, work=any(what) or operation.kind is not Kind.GRAPH_LAUNCH)
         written = [*what.writes, *what.adds]
         for table in self.tables:

@@ -28,13 +28,14 @@ from tests.generated.operations import (
 BASIC = ("affine", "affine", "inplace", "strided", "strided", "sparse", "octets", "two", "accumulate", "may", "through",
          "chain", "total")
 BY_FEATURE = {
-    "tables": ("scatter", "gather", "block_read", "block_write"),
+    "tables": ("scatter", "gather", "block_read", "block_write") * 2,
     "atomics": ("add", "exchange"),
     "opaque": ("escape", "follow"),
     "variables": ("stateful", "scaled"),
     "variant": ("exponent",),
 }
 TRIES = 8
+PAGE = 4096
 
 
 @dataclass(eq=False)
@@ -54,7 +55,12 @@ class Chooser:
         self.author, self.rng = author, author.rng
         self.buffers: list[Buffer] = []
         self.modules: list[Module] = []
+        self.focus: list[Buffer] = []
+        """Buffers of which more is made than of others."""
         self.function: Callable[[Module, str], None]
+        """Has a kernel of a module announced."""
+        self.place: Callable[[int], int]
+        """Allocates memory that no buffer is; its address."""
         self.kernels = [*BASIC, *(k for f, names in BY_FEATURE.items() if f in author.features for k in names)]
 
     # Where.
@@ -62,6 +68,9 @@ class Chooser:
     def buffer(self, size: int, kinds: Sequence[str]) -> Buffer | None:
         """One of these kinds that has room for so many bytes."""
         fitting = [b for b in self.buffers if b.kind in kinds and b.size >= size + 8]
+        near = [b for b in fitting if b in self.focus]
+        if near and self.rng.random() < 0.5:
+            return self.rng.choice(near)
         return self.rng.choice(fitting) if fitting else None
 
     def address(self, size: int, align: int = 4, host: float = 0.1) -> int:
@@ -71,7 +80,9 @@ class Chooser:
         if found is None:
             return 0
         room = found.size - size
-        start = found.address + self.rng.choice([0, room, self.rng.randrange(room + 1), self.rng.randrange(room + 1)])
+        page = self.rng.randrange(room // PAGE + 1) * PAGE if room else 0
+        near = min(page + 4 * self.rng.randrange(16), room)
+        start = found.address + self.rng.choice([near, near, room, self.rng.randrange(room + 1)])
         return max(start // align * align, -(-found.address // align) * align)
 
     def count(self) -> int:
@@ -209,7 +220,8 @@ class Chooser:
         else:
             bound = rng.choice([8, 16, 48])
             count = rng.randrange(4, bound + 1)
-            start, target = self.address(4 * count, 4, 0), 1
+            start = self.place(4 * count) if rng.random() < 0.5 else self.address(4 * count, 4, 0)
+            target = 1
             entries, width = np.array(rng.sample(range(bound), count), np.int64), 4
         if not start or not target:
             return None

@@ -10,34 +10,40 @@ from orchestrator.session.step_classes import StepClass
 
 
 class RandomDevices:
-    """Devices by a hash of the seed, the kernel, its grid and how often it was launched so; ``gpus`` are numbered from
-    0. Of all launches ``home`` stay, and ``mirrored`` are mirrored. With ``steady`` how often does not count, so that
-    steps repeat themselves."""
+    """See :func:`random_devices`."""
 
     ambiguous = 0
 
-    def __init__(self, seed: int, gpus: int, home: float = 0.3, mirrored: float = 0.2, steady: bool = False) -> None:
-        self.seed, self.gpus, self.home, self.mirrored, self.steady = seed, gpus, home, mirrored, steady
+    def __init__(self, seed: int, gpus: int, home: float, mirrored: float, steady: bool, together: int) -> None:
+        self.seed, self.gpus, self.home, self.mirrored = seed, gpus, home, mirrored
+        self.steady, self.together = steady, together
         self._counts: dict[tuple[str, Dimensions], int] = {}
-        self.steps = 0
+        self._launches = 0
 
     def devices(self, kernel: str, grid: Dimensions, block: Dimensions, home: int) -> tuple[int, ...]:
         count = self._counts[kernel, grid] = self._counts.get((kernel, grid), -1) + 1
-        what = repr((self.seed, kernel, grid, 0 if self.steady else count))
-        number = int.from_bytes(hashlib.blake2b(what.encode(), digest_size=8).digest(), "little")
+        what = (self.seed, kernel, grid, 0 if self.steady else count)
+        run = self._launches // self.together
+        self._launches += 1
+        data = repr((self.seed, run) if self.together > 1 else what).encode()
+        number = int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "little")
         share, device = (number >> 8 & 0xFFFF) / 0x10000, (number >> 32) % self.gpus
         if share < self.home or device == home:
             return ()
         return (home, device) if share < self.home + self.mirrored else (device,)
 
     def token(self) -> Hashable:
-        return 0 if self.steady else None
+        return 0 if self.steady and self.together == 1 else None
 
     def step_over(self, step: StepClass | None) -> None:
-        self.steps += 1
+        pass
 
 
-def random_devices(seed: int, gpus: int, *, home: float = 0.3, mirrored: float = 0.2,
-                   steady: bool = False) -> RandomDevices:
-    """A :class:`orchestrator.session.placement.Placement`."""
-    return RandomDevices(seed, gpus, home, mirrored, steady)
+def random_devices(seed: int, gpus: int, *, home: float = 0.1, mirrored: float = 0.2, steady: bool = False,
+                   together: int = 1) -> RandomDevices:
+    """A :class:`orchestrator.session.placement.Placement`: devices by a hash of the seed, the kernel, its grid and how
+    often it was launched so; ``gpus`` are numbered from 0. Of all launches the share ``home`` stays, and ``mirrored``
+    is mirrored; whatever is given its own home stays too. With ``steady`` how often does not count, so that steps
+    repeat themselves; ``together``: so many launches in a row, of whatever kernels, are given the same devices, so that
+    they may be one segment."""
+    return RandomDevices(seed, gpus, home, mirrored, steady, together)

@@ -12,9 +12,10 @@ from tests.generated.author import Author
 from tests.generated.chooser import Chooser
 from tests.generated.clocks import Stream
 from tests.generated.graphs import Graphs
-from tests.generated.operations import Copy, Host, Launch, Operation, Place, Table, device, pageable
+from tests.generated.operations import Copy, Host, Launch, Operation, Place, Set, Table, device, pageable
 from tests.generated.records import Program
 from tests.generated.things import Things
+from tests.generated.virtual import Virtual
 
 ALL = frozenset({
     "aliases", "atomics", "captures", "events", "failures", "gaps", "graphs", "handles", "host", "loops", "modules",
@@ -36,6 +37,7 @@ class _Random:
         self.chooser = Chooser(self.author)
         self.things = Things(self.author, self.chooser)
         self.graphs = Graphs(self.author, self.chooser)
+        self.virtual = Virtual(self.things)
         self.waiting = False
 
     def make(self, size: int) -> Program:
@@ -56,19 +58,21 @@ class _Random:
         return program
 
     def _actions(self) -> list[tuple[Callable[[], object], float]]:
-        things, graphs = self.things, self.graphs
+        things, graphs, virtual = self.things, self.graphs, self.virtual
         by_feature: dict[str, list[tuple[Callable[[], object], float]]] = {
             "": [(self._operation, 40), (things.allocate, 2), (things.free, 2), (self._download, 3),
-                 (self._wait, 2)],
-            "tables": [(self._table, 4)],
+                 (self._wait, 2), (self._focus, 2)],
+            "tables": [(self._table, 6)],
             "opaque": [(self._escape, 1)],
             "pooled": [(things.allocate_pooled, 3), (things.free_pooled, 3)],
             "pinned": [(things.pin, 1), (self._to_pinned, 2)],
-            "virtual": [(things.reserve, 0.5), (things.map_page, 2), (things.unmap_page, 1.5)],
-            "streams": [(things.stream, 1), (things.destroy_stream, 0.5)],
+            "virtual": [(virtual.reserve, 0.7), (virtual.map_page, 2), (virtual.unmap_page, 1),
+                        (virtual.exchange, 1)],
+            "aliases": [(virtual.use_twice, 1)],
+            "streams": [(self._interleaved, 3), (things.stream, 1), (things.destroy_stream, 0.5)],
             "events": [(self._event, 2), (self._event_wait, 2), (things.destroy_event, 0.3)],
             "variables": [(things.find_variable, 1)],
-            "modules": [(things.load, 0.3), (things.unload, 0.3)],
+            "modules": [(things.load, 0.3), (things.unload, 0.3), (self._reload, 0.5)],
             "graphs": [(graphs.make, 2), (graphs.launch, 5), (graphs.destroy, 0.3)],
             "updates": [(graphs.change, 3)],
             "captures": [(graphs.capture, 1)],
@@ -82,6 +86,48 @@ class _Random:
         operation = self.chooser.operation()
         if operation is not None:
             self.author.submit(operation)
+
+    def _focus(self) -> None:
+        buffers = self.chooser.buffers
+        self.chooser.focus = self.rng.sample(buffers, min(self.rng.randrange(3), len(buffers)))
+
+    def _interleaved(self) -> None:
+        """Streams that do not wait for each other have each its own elements of the same rows."""
+        author, rng = self.author, self.rng
+        streams = rng.sample(author.streams, min(rng.choice([2, 2, 3]), len(author.streams)))
+        step, n = len(streams), rng.choice([8, 16, 33])
+        unit = 4 if rng.random() < 0.7 else 1
+        base = self.chooser.address(unit * step * n, 4, 0)
+        modules = [module for module in self.chooser.modules if module.alive]
+        if not base or not modules:
+            return
+        module, kernel = rng.choice(modules), "strided" if unit == 4 else "octets"
+        self.things.function(module, kernel)
+        self.things.function(module, "affine")
+        for _ in range(rng.randrange(2, 5)):
+            for k, stream in rng.sample(list(enumerate(streams)), step):
+                start = base + unit * k
+                values = {"out": start, "in": start, "n": n, "stride": step, "salt": author.number()}
+                if rng.random() < 0.2:
+                    author.submit(Set(start, 1, unit, author.number() & 0xFF, n, unit * step), stream)
+                else:
+                    author.submit(Launch(module, kernel, values), stream)
+        words = unit * step * n // 4
+        out = self.chooser.address(4 * words)
+        if out:
+            author.submit(Launch(module, "affine", {"out": out, "in": base, "n": words, "salt": author.number()}),
+                          rng.choice(streams))
+
+    def _reload(self) -> None:
+        """A module ends and is loaded again, and its variables are as they were at first."""
+        author, things = self.author, self.things
+        things.load()
+        things.unload()
+        for module in [m for m in self.chooser.modules if m.alive]:
+            out = self.chooser.address(4 * 16)
+            if out and "variables" in self.features:
+                things.function(module, "stateful")
+                author.submit(Launch(module, "stateful", {"out": out, "n": 16, "salt": author.number()}))
 
     def _host_function(self) -> None:
         self.author.submit(Host())

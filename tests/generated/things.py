@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 
 from shim import tails
@@ -16,17 +15,7 @@ from tests.generated.operations import Copy, Module, Set, device, mixed, pageabl
 from tests.generated.records import CONTEXT
 
 SIZES = (256, 301, 512, 768, 1000, 1024, 2049)
-PAGE = 4096
 NON_BLOCKING = 1
-
-
-@dataclass(eq=False)
-class Reservation:
-    """Addresses, page by page: what is mapped there."""
-
-    address: int
-    pages: list[tuple[int, Physical] | None]
-    buffers: list[Buffer] = field(default_factory=list)
 
 
 class Things:
@@ -36,11 +25,10 @@ class Things:
         self.author, self.chooser, self.rng = author, chooser, author.rng
         reuse = "reuse" in author.features
         self._device, self._pool = Window(self.rng, 0x1100_0000_0000, reuse), Window(self.rng, 0x1300_0000_0000, reuse)
-        self._host, self._virtual = Window(self.rng, 0x1500_0000_0000, reuse), Window(self.rng, 0x1400_0000_0000, reuse)
+        self._host = Window(self.rng, 0x1500_0000_0000, reuse)
         self._images = Window(self.rng, 0x1200_0000_0000, reuse)
         self._ghosts: dict[int, Physical] = {}
-        self.reservations: list[Reservation] = []
-        chooser.function = self.function
+        chooser.function, chooser.place = self.function, self.place
 
     # Memory.
 
@@ -54,17 +42,17 @@ class Things:
         """Device memory of so many bytes, for one purpose only."""
         address = self._device.take(size)
         self.author.map(address, size)
-        self._announce(address, size, lib.WIRE_ALLOCATED, 0, context=CONTEXT)
+        self.announce(address, size, lib.WIRE_ALLOCATED, 0, context=CONTEXT)
         return address
 
     def _made(self, kind: str, window: Window, code: int, ordinal: int, **fields: int) -> None:
         size = self.rng.choice(SIZES)
         address = window.take(size)
         self.author.map(address, size)
-        self._announce(address, size, code, ordinal, **fields)
-        self._ready(Buffer(address, size, kind))
+        self.announce(address, size, code, ordinal, **fields)
+        self.ready(Buffer(address, size, kind))
 
-    def _announce(self, address: int, size: int, code: int, ordinal: int, **fields: Any) -> None:
+    def announce(self, address: int, size: int, code: int, ordinal: int, **fields: Any) -> None:
         self.author.program.announce((Kind.MEMORY, address), Kind.MEMORY, address=address, bytes=size, kind=code,
                                      device=ordinal, **fields)
 
@@ -78,16 +66,16 @@ class Things:
             author.order(stream, author.everything_of(ghost), work=False)
         author.map(address, size)
         author.program.thread = stream.thread
-        self._announce(address, size, lib.WIRE_POOLED, 0, stream=stream.handle, owner=0xB000)
+        self.announce(address, size, lib.WIRE_POOLED, 0, stream=stream.handle, owner=0xB000)
         author.clocks.queue(stream, author.everything(address, size), work=False)
-        self._ready(Buffer(address, size, "pooled"))
+        self.ready(Buffer(address, size, "pooled"))
 
     def _some_stream(self) -> Stream:
         """Where the order of what is no work is not in doubt."""
         named = [s for s in self.author.streams if not s.legacy]
         return self.rng.choice(named) if named else self.stream()
 
-    def _ready(self, buffer: Buffer) -> None:
+    def ready(self, buffer: Buffer) -> None:
         """All of it is written once, so that nobody reads what nobody has written."""
         author, rng = self.author, self.rng
         if buffer.kind == "host" or rng.random() < 0.4:
@@ -96,6 +84,12 @@ class Things:
             data = mixed(buffer.size, author.number())
             author.submit(Copy(device(buffer.address), pageable(), buffer.size, data=data))
         self.chooser.buffers.append(buffer)
+        self.attend(buffer)
+
+    def attend(self, *buffers: Buffer) -> None:
+        """Often what is new is in focus from then on."""
+        if self.rng.random() < 0.4:
+            self.chooser.focus = list(buffers)
 
     def free(self) -> None:
         """At once, which the host may do only when nobody uses it."""
@@ -136,13 +130,13 @@ class Things:
         author = self.author
         mapping = author.space.remove(buffer.address)
         self.chooser.buffers.remove(buffer)
-        self._unknown(buffer.address, buffer.size)
+        self.unknown(buffer.address, buffer.size)
         window = {"device": self._device, "pooled": self._pool, "host": self._host}[buffer.kind]
         window.give(buffer.address, buffer.size)
         if buffer.kind == "pooled":
             self._ghosts[buffer.address] = mapping.physical
 
-    def _unknown(self, address: int, size: int) -> None:
+    def unknown(self, address: int, size: int) -> None:
         for table in self.author.tables:
             if table.address < address + size and address < table.address + table.size:
                 table.valid = False
@@ -150,80 +144,6 @@ class Things:
     def _some(self, *kinds: str) -> Buffer | None:
         found = [b for b in self.chooser.buffers if b.kind in kinds]
         return self.rng.choice(found) if len(self.chooser.buffers) > 3 and found else None
-
-    # Addresses and physical memory apart.
-
-    def reserve(self) -> None:
-        pages = self.rng.choice([2, 3, 4])
-        address = self._virtual.take(pages * PAGE, PAGE)
-        self.author.program.announce((Kind.RESERVATION, address), Kind.RESERVATION, address=address, bytes=pages * PAGE)
-        self.reservations.append(Reservation(address, [None] * pages))
-        self.map_page()
-        self.map_page()
-
-    def map_page(self) -> None:
-        """New memory, or such as was mapped before, or is mapped at another address too."""
-        author, rng = self.author, self.rng
-        holes = [(r, k) for r in self.reservations for k, page in enumerate(r.pages) if page is None]
-        if not holes:
-            return
-        place, k = rng.choice(holes)
-        address = place.address + k * PAGE
-        known = [page for r in self.reservations for page in r.pages if page] if "aliases" in author.features else []
-        page = rng.choice(known) if known and rng.random() < 0.4 else None
-        new = page is None
-        if page is None:
-            handle = author.handle()
-            author.program.announce((Kind.PHYSICAL, handle), Kind.PHYSICAL, handle=handle, bytes=PAGE, type=1,
-                                    location_type=1)
-            page = (handle, Physical(PAGE))
-        author.map(address, PAGE, page[1])
-        place.pages[k] = page
-        self._announce(address, PAGE, lib.WIRE_MAPPED, 0, owner=page[0])
-        author.program.announce((Kind.ACCESS, address), Kind.ACCESS, address=address, bytes=PAGE, location_type=1,
-                                flags=3)
-        if new:
-            self._ready(Buffer(address, PAGE, "mapped"))
-            self.chooser.buffers.pop()
-        self._runs(place)
-
-    def unmap_page(self) -> None:
-        author = self.author
-        full = [(r, k) for r in self.reservations for k, page in enumerate(r.pages) if page]
-        if len(full) < 2:
-            return
-        place, k = self.rng.choice(full)
-        address = place.address + k * PAGE
-        author.order_host(author.everything(address, PAGE))
-        author.program.forget(Kind.MEMORY, address)
-        author.program.forget(Kind.ACCESS, address)
-        author.program.record(Kind.END, handle=address, kind=int(Kind.MEMORY), memory=lib.WIRE_MAPPED, bytes=PAGE)
-        author.space.remove(address)
-        self._unknown(address, PAGE)
-        page, place.pages[k] = place.pages[k], None
-        if self.rng.random() < 0.5 and "aliases" in author.features:  # the same memory, at once at another address
-            holes = [(r, j) for r in self.reservations for j, other in enumerate(r.pages) if other is None]
-            again, j = self.rng.choice(holes)
-            assert page
-            author.map(again.address + j * PAGE, PAGE, page[1])
-            again.pages[j] = page
-            self._announce(again.address + j * PAGE, PAGE, lib.WIRE_MAPPED, 0, owner=page[0])
-            self._runs(again)
-        self._runs(place)
-
-    def _runs(self, place: Reservation) -> None:
-        """Pages side by side are one buffer."""
-        for buffer in place.buffers:
-            self.chooser.buffers.remove(buffer)
-        place.buffers = []
-        for k, page in enumerate(place.pages):
-            if page is None:
-                continue
-            if k and place.pages[k - 1] and place.buffers:
-                place.buffers[-1].size += PAGE
-            else:
-                place.buffers.append(Buffer(place.address + k * PAGE, PAGE, "mapped"))
-        self.chooser.buffers.extend(place.buffers)
 
     # Streams.
 
@@ -290,9 +210,10 @@ class Things:
         address, size = module.variables[name], VARIABLES[name][0]
         if any(b.address == address for b in self.chooser.buffers):
             return
-        self._announce(address, size, lib.WIRE_VARIABLE, 0, context=CONTEXT, owner=module.handle,
+        self.announce(address, size, lib.WIRE_VARIABLE, 0, context=CONTEXT, owner=module.handle,
                        name_bytes=len(name), tail=name.encode())
         self.chooser.buffers.append(Buffer(address, size, "variable" if name == "state" else "constant", module))
+        self.attend(self.chooser.buffers[-1])
 
     def unload(self) -> None:
         author = self.author
@@ -305,7 +226,7 @@ class Things:
         for name, address in module.variables.items():
             author.program.forget(Kind.MEMORY, address)
             author.space.remove(address)
-            self._unknown(address, VARIABLES[name][0])
+            self.unknown(address, VARIABLES[name][0])
             self._images.give(address, VARIABLES[name][0])
         self.chooser.buffers[:] = [b for b in self.chooser.buffers if b.owner is not module]
         module.alive = False

@@ -20,11 +20,13 @@ class Least(NamedTuple):
     apply: int
 
 
-def least(log: Iterable[Logged], placement: Mapping[tuple[int, int], Sequence[int]]) -> Least:
+def least(log: Iterable[Logged], placement: Mapping[tuple[int, int], Sequence[int]],
+          everywhere: Ranges = NOTHING) -> Least:
     """Of the log of a bare run without a seed. ``placement``: for a launch, by sequence and node, what
     :meth:`orchestrator.session.placement.Placement.devices` said; without, it stays at home. What launches of one
-    segment write comes home once; what is mirrored does not."""
-    valid: defaultdict[int, Ranges] = defaultdict(tuple)
+    segment write comes home once; what is mirrored does not. ``everywhere``: what all GPUs have at the beginning, as
+    variables of modules, which are :attr:`tests.shadow.Outcome.places`."""
+    valid: defaultdict[int, Ranges] = defaultdict(lambda: _plus(everywhere))
     gather = apply = 0
     for (_, sent, mirrored), group in groupby(log, lambda one: _segment(one, placement)):
         written = NOTHING

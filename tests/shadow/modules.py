@@ -40,13 +40,14 @@ class Function(NamedTuple):
 
 
 class Modules:
-    """Of one program, whose memory is ``space``."""
+    """Of one program, whose memory is ``space``. ``places``: where variables ever were."""
 
     def __init__(self, space: Space, script: Script) -> None:
         self._space, self._script = space, script
         self._images: dict[int, Image] = {}
         self._contexts: dict[int, int] = {}
         self._functions: dict[int, Function] = {}
+        self.places: list[tuple[int, int]] = []
 
     def announce(self, record: Record) -> None:
         """A record of MODULE or FUNCTION."""
@@ -96,6 +97,7 @@ class Modules:
             if copy.image.text is None:
                 raise ShadowError(f"the module of record {copy.image.sequence} has no PTX here")
             found = copy.image.copies[copy.context] = self._space.load(copy.image.text)
+            self.places += [(address, address + size) for address, size in found.globals.values()]
         return found
 
     def variable(self, record: Record) -> None:
@@ -112,6 +114,7 @@ class Modules:
             raise ShadowError(f"record {record.sequence}: variable {name} has {size} bytes, not {record.body.bytes}")
         if address != record.body.address:
             loaded.move(name, record.body.address)
+            self.places.append((record.body.address, record.body.address + size))
 
     def variables(self) -> dict[tuple[int, int, str], bytes]:
         """The bytes of all of them."""

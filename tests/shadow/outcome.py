@@ -35,14 +35,16 @@ class Logged(NamedTuple):
 class Outcome:
     """``arrived`` by sequence. ``unlike``: sequences of copies that brought other bytes than those recorded.
     ``memory``: bytes of all allocations that live at the end by address; ``variables``: of all variables of modules, by
-    the module's record, context and name. ``faults`` end a run. ``gathered`` and ``applied``: bytes by number of the
-    job; ``launches`` by GPU. ``mismatches``: (job, GPU) whose assumed bytes were others. ``voided``: jobs whose
-    launches had been run at home, as records behind them were lost. ``replicas``: the most bytes at a time by GPU."""
+    the module's record, context and name, and ``places`` where any ever were. ``faults`` end a run. ``gathered`` and
+    ``applied``: bytes by number of the job; ``launches`` by GPU. ``mismatches``: (job, GPU) whose assumed bytes were
+    others. ``voided``: jobs whose launches had been run at home, as records behind them were lost. ``replicas``: the
+    most bytes at a time by GPU. ``log``: of work at home, in the order in which it was done, if it was asked for."""
 
     arrived: list[Arrived] = field(default_factory=list)
     unlike: list[int] = field(default_factory=list)
     memory: dict[int, bytes] = field(default_factory=dict)
     variables: dict[tuple[int, int, str], bytes] = field(default_factory=dict)
+    places: Ranges = ()
     faults: list[str] = field(default_factory=list)
     gathered: Counter[int] = field(default_factory=Counter)
     applied: Counter[int] = field(default_factory=Counter)

@@ -22,7 +22,8 @@ from tests.shadow.work import Doing, Piece, Work
 WORK = {
     Kind.COPY: NodeKind.COPY, Kind.SET: NodeKind.SET,
     Kind.EVENT_RECORD: NodeKind.EVENT_RECORD, Kind.EVENT_WAIT: NodeKind.EVENT_WAIT,
-    Kind.HOST_FUNCTION: NodeKind.HOST_FUNCTION, Kind.MEMORY_OPERATIONS: NodeKind.MEMORY_OPERATIONS,
+    Kind.HOST_FUNCTION: NodeKind.HOST_FUNCTION, Kind.OTHER_WORK: NodeKind.OTHER,
+    Kind.MEMORY_OPERATIONS: NodeKind.MEMORY_OPERATIONS,
 }  # fmt: skip
 QUIET = {Kind.DATA, Kind.OUTCOME, Kind.DOOR, Kind.DRIVER, Kind.DEVICE, Kind.CONTEXT, Kind.FUNCTION, Kind.MODULE,
          Kind.STREAM, Kind.EVENT}
@@ -90,6 +91,7 @@ class Program:
         """Note what there is when all is done."""
         self._outcome.memory = self._allocations.contents()
         self._outcome.variables = self._modules.variables()
+        self._outcome.places = tuple(sorted(self._modules.places))
 
     def _piece(self, record: Record, graph: Exec, position: int) -> Piece:
         node = graph.nodes[position]
@@ -120,6 +122,8 @@ class Program:
         return self._streams.at(record.place.stream, record.place.context, record.thread)
 
     def _queue_record(self, record: Record) -> None:
+        if not record.place.stream:
+            return  # nobody knows where
         stream = self._stream(record)
         piece = Piece(record.sequence, -1, WORK[record.kind], record.place.context, record)
         self._queue(piece, stream)

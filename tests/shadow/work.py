@@ -63,6 +63,8 @@ class Work:
                 yield Doing(lambda: self._allocate(piece.of.body, piece.context))
             case NodeKind.FREE:
                 yield Doing(lambda: self.free(piece.of.body.address))
+            case NodeKind.HOST_FUNCTION | NodeKind.EMPTY | NodeKind.OTHER:
+                yield Doing(list)  # it has its place in the order all the same
 
     def free(self, address: int) -> list[tuple[int, int]]:
         """Memory ends."""

@@ -362,3 +362,9 @@ def test_an_address_belongs_to_the_allocation_that_holds_it(parts: list[tuple[in
 
 def test_every_set_of_allocations_has_a_token_of_its_own() -> None:
     assert Allocations().token != Allocations().token
+
+
+@pytest.mark.parametrize(("grid", "block"), [((0, 1, 1), (32, 1, 1)), ((1, 1, 1), (32, 0, 1))])
+def test_a_launch_without_threads_is_refused(grid: tuple[int, int, int], block: tuple[int, int, int]) -> None:
+    with pytest.raises(UsageError, match="cannot be launched"):
+        evaluate(program_of(FILL), grid, block, bytes(8), [])

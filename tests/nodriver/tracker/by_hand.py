@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from orchestrator.session.jobs import Assumed, Decision, Job, Placed, Refused, Replica, Rest, Span
@@ -25,28 +25,28 @@ _HEAD = """
 ld.param.u64 %rd1, [y]; ld.param.u64 %rd2, [x]; ld.param.u32 %r1, [k];
 mov.u32 %r2, %tid.x; mul.wide.u32 %rd3, %r2, 4; add.u64 %rd4, %rd1, %rd3; add.u64 %rd5, %rd2, %rd3;
 """
-_ENTRY = ".visible .entry {}(.param .u64 y, .param .u64 x, .param .u32 k) {{" + _HEAD
+ENTRY = ".visible .entry {}(.param .u64 y, .param .u64 x, .param .u32 k) {{" + _HEAD
 PTX = (
     ".version 7.0\n.target sm_70\n.address_size 64\n.global .align 4 .u32 total = 7;\n"
     # add: y = x + k; grow: y += x + k; count: total += k, y = total; odd: y = x + k, elements with i % 2 = k % 2 alone
-    + _ENTRY.format("add") + "ld.global.u32 %r3, [%rd5]; add.u32 %r3, %r3, %r1; st.global.u32 [%rd4], %r3; ret; }\n"
-    + _ENTRY.format("grow") + "ld.global.u32 %r3, [%rd5]; ld.global.u32 %r4, [%rd4]; add.u32 %r3, %r3, %r4;"
+    + ENTRY.format("add") + "ld.global.u32 %r3, [%rd5]; add.u32 %r3, %r3, %r1; st.global.u32 [%rd4], %r3; ret; }\n"
+    + ENTRY.format("grow") + "ld.global.u32 %r3, [%rd5]; ld.global.u32 %r4, [%rd4]; add.u32 %r3, %r3, %r4;"
     "add.u32 %r3, %r3, %r1; st.global.u32 [%rd4], %r3; ret; }\n"
-    + _ENTRY.format("count") + "ld.global.u32 %r3, [total]; add.u32 %r3, %r3, %r1; st.global.u32 [total], %r3;"
+    + ENTRY.format("count") + "ld.global.u32 %r3, [total]; add.u32 %r3, %r3, %r1; st.global.u32 [total], %r3;"
     "st.global.u32 [%rd4], %r3; ret; }\n"
-    + _ENTRY.format("odd") + "xor.b32 %r5, %r2, %r1; and.b32 %r5, %r5, 1; setp.ne.u32 %p1, %r5, 0; @%p1 ret;"
+    + ENTRY.format("odd") + "xor.b32 %r5, %r2, %r1; and.b32 %r5, %r5, 1; setp.ne.u32 %p1, %r5, 0; @%p1 ret;"
     "ld.global.u32 %r3, [%rd5]; add.u32 %r3, %r3, %r1; st.global.u32 [%rd4], %r3; ret; }\n")
 KERNELS = {ADD: "add", GROW: "grow", COUNT: "count", ODD: "odd"}
 
 
 class Program(program_records.Program):
-    """With the module above, and memory at A, B and C."""
+    """With a module, that above unless another one is given, and memory at A, B and C."""
 
-    def __init__(self) -> None:
+    def __init__(self, ptx: str = PTX, kernels: Mapping[int, str] = KERNELS) -> None:
         super().__init__()
         self.begin()
-        self.module(PTX.encode())
-        for handle, name in KERNELS.items():
+        self.module(ptx.encode())
+        for handle, name in kernels.items():
             self.function(name, [(0, 8), (8, 8), (16, 4)], handle)
         for address in (A, B, C):
             self.memory(address, BYTES)

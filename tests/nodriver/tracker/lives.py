@@ -83,9 +83,11 @@ class Lives(Program):
             self.record(Kind.EPOCH, epoch=self.epoch, lost=lost)
             self.restate(self.living, lib.WIRE_RESTATED)
 
-    def any(self, kind: Kind) -> int:
-        """A handle of that kind; now and then one that nobody knows."""
+    def any(self, kind: Kind, known: bool = False) -> int:
+        """A handle of that kind; now and then one that nobody knows. ``known``: 0 if there is none."""
         found = [handle for of, handle in self.living if of is kind]
+        if known:
+            return self.random.choice(found) if found else 0
         return self.random.choice(found) if found and self.random.random() < 0.95 else 0xBAD
 
     def place(self) -> tuple[int, int]:
@@ -97,7 +99,7 @@ class Lives(Program):
             self.thing()
 
     def thing(self) -> None:
-        chance, context = self.random, self.any(Kind.CONTEXT)
+        chance, context = self.random, self.any(Kind.CONTEXT, known=True)
         of_context: tuple[Key, ...] = ((Kind.CONTEXT, context),)
         handle = chance.randrange(1, 5)  # few, so that they are used again
         kind = chance.choice((Kind.CONTEXT, Kind.MODULE, Kind.FUNCTION, Kind.STREAM, Kind.EVENT, Kind.MEMORY,
@@ -110,7 +112,7 @@ class Lives(Program):
             self.announce(kind, 0xA000 + handle, parents=of_context, context=context, image=lib.WIRE_IMAGE_PTX,
                           bytes=len(image), content=name)
         elif kind is Kind.FUNCTION:
-            module = self.any(Kind.MODULE)
+            module = self.any(Kind.MODULE, known=True)
             self.announce(kind, 0xF000 + handle, tails.function_tail([(0, 8), (8, 4)], "kernel"),
                           ((Kind.MODULE, module),), module=module, known=1, parameters=2, parameter_bytes=12,
                           name_bytes=6)
@@ -132,7 +134,7 @@ class Lives(Program):
         chance = self.random
         kind = chance.choice((lib.WIRE_ALLOCATED, lib.WIRE_MANAGED, lib.WIRE_MAPPED, lib.WIRE_VARIABLE))
         owners = {lib.WIRE_MAPPED: Kind.PHYSICAL, lib.WIRE_VARIABLE: Kind.MODULE}
-        owner = self.any(owners[kind]) if kind in owners else 0
+        owner = self.any(owners[kind], known=True) if kind in owners else 0
         parents: tuple[Key, ...] = ()
         if kind == lib.WIRE_VARIABLE:
             parents = ((Kind.MODULE, owner),)
@@ -175,7 +177,7 @@ class Lives(Program):
 
     def end(self) -> None:
         """Something ends; now and then it was not to be, and what is still there is announced once more."""
-        key = self.random.choice(list(self.living))
+        key = self.random.choice([*self.living, (Kind.EVENT, 0xBAD)])
         if key[0] is Kind.CONTEXT and self.random.random() < 0.7:
             return
         bytes_ = 8192 if key[0] is Kind.MEMORY and self.living[key].fields["kind"] == lib.WIRE_MAPPED else 0
@@ -239,4 +241,5 @@ class Lives(Program):
                 self.find()
             step()
         self.find()
+        self.record(Kind.CALL)
         return self

@@ -178,6 +178,16 @@ def test_the_legacy_stream_and_blocking_ones_wait_for_each_other() -> None:
     assert sometimes(program) == {(5,), (1000,)}
 
 
+def test_a_host_function_has_its_place_among_streams() -> None:
+    program = streams(flags=0)
+    program.set(B, 5, ONE)
+    program.record(Kind.HOST_FUNCTION, place=(LEGACY, CONTEXT))
+    program.run(ADD, C, B, 0, TWO)
+    program.synchronize()
+    program.get(C)
+    assert always(program) == [[5] * WORDS]
+
+
 def test_two_threads_have_two_streams_of_their_own() -> None:
     program = streams()
     program.set(B, 5, PER_THREAD)

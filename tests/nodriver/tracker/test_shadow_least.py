@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.nodriver.tracker.by_hand import ADD, BYTES, GROW, ODD, A, B, C, Program
+from tests.nodriver.tracker.by_hand import ADD, BYTES, COUNT, GROW, ODD, A, B, C, Program
 from tests.shadow import Logged, Shadow
 from tests.shadow.least import Least, least
 
@@ -60,6 +60,15 @@ def test_a_segment_brings_home_once_what_it_writes() -> None:
     assert least(log, {(n, -1): (1,) for n in (one, two)}) == Least(2 * BYTES, BYTES)
     assert least(log, {(n, -1): (1,) for n in (one, two, three)}) == Least(2 * BYTES, 2 * BYTES)
     assert least(log, {(one, -1): (1,), (two, -1): (2,)}) == Least(4 * BYTES, 2 * BYTES)
+
+
+def test_variables_are_everywhere_until_they_are_written() -> None:
+    program = Program()
+    launches = [program.run(COUNT, B, A, block=1) for _ in range(3)]
+    outcome = Shadow(1, None, log=True).run(program.data, None)
+    sent = {(launches[0], -1): (1,), (launches[2], -1): (1,)}
+    assert least(outcome.log, sent, outcome.places) == Least(4, 16)
+    assert least(outcome.log, sent) == Least(8, 16)
 
 
 def test_memory_that_ended_holds_nothing() -> None:

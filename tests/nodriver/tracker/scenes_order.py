@@ -1,0 +1,323 @@
+"""Forks and joins, segments, mirrored launches, streams."""
+
+from __future__ import annotations
+
+from shim.wire import Kind, lib
+from tessera.reasons import Reason
+from tests.nodriver.tracker.by_hand import PER_THREAD, node
+from tests.nodriver.tracker.scenes import (
+    ADD,
+    BYTES,
+    CONTEXT,
+    GROW,
+    ODD,
+    ONE,
+    POWER,
+    SWAP,
+    TWO,
+    A,
+    B,
+    C,
+    D,
+    Scene,
+    scene,
+)  # fmt: skip
+
+MANY = range(1, 13)
+"""Seeds of delays."""
+EVENT, CAPTURED, OTHER = 0x77, lib.WIRE_CAPTURED, 0xC100
+
+
+def _two(p: Scene) -> None:
+    """Two streams, and numbers for them."""
+    p.put(A)
+    p.put(B, 300)
+    p.stream(ONE)
+    p.stream(TWO)
+
+
+def _end(p: Scene) -> None:
+    p.synchronize()
+    p.get(B)
+    p.get(C)
+
+
+@scene(". 1", 1, orders=MANY)
+def a_stream_has_launched(p: Scene) -> None:
+    """It is at work on every other element, and the segment on the others."""
+    _two(p)
+    p.run(ODD, B, A, 4, ONE)
+    p.run(ODD, B, A, 5, TWO)
+    _end(p)
+
+
+@scene("1", 1, orders=MANY)
+def a_stream_has_set(p: Scene) -> None:
+    _two(p)
+    p.record(Kind.SET, place=(ONE, CONTEXT), address=B, width=1, height=32, pitch=8, element_bytes=4, value=9)
+    p.run(ODD, B, A, 5, TWO)
+    _end(p)
+
+
+@scene(". 1", 1, orders=MANY)
+def a_stream_has_launched_a_graph(p: Scene) -> None:
+    _two(p)
+    p.graph([node(0x40, ODD, B, A, 4)], [])
+    p.launch_graph(stream=ONE)
+    p.run(ODD, B, A, 5, TWO)
+    _end(p)
+
+
+@scene("0+2 1", 2, orders=MANY)
+def a_stream_has_mirrored(p: Scene) -> None:
+    _two(p)
+    p.run(ODD, B, A, 4, ONE)
+    p.run(ODD, B, A, 5, TWO)
+    _end(p)
+
+
+@scene(". 1", 1, orders=MANY)
+def a_destroyed_stream_goes_on(p: Scene) -> None:
+    _two(p)
+    p.run(ODD, B, A, 4, ONE)
+    p.ended(Kind.STREAM, ONE)
+    p.run(ODD, B, A, 5, TWO)
+    _end(p)
+
+
+@scene(". . 1", 1, orders=MANY)
+def one_stream_was_waited_for(p: Scene) -> None:
+    _two(p)
+    p.run(ODD, B, A, 4, ONE)
+    p.run(ADD, C, A, 4, TWO)
+    p.outcome(p.record(Kind.SYNCHRONIZE, place=(TWO, CONTEXT), what=lib.WIRE_WAITED_STREAM))
+    p.run(ODD, B, A, 5, TWO)
+    _end(p)
+
+
+@scene(". 1", 1, orders=MANY)
+def another_context_was_waited_for(p: Scene) -> None:
+    _two(p)
+    p.record(Kind.CONTEXT, handle=OTHER, device=0)
+    p.run(ODD, B, A, 4, ONE)
+    p.outcome(p.record(Kind.SYNCHRONIZE, place=(0, OTHER), what=lib.WIRE_WAITED_CONTEXT))
+    p.run(ODD, B, A, 5, TWO)
+    _end(p)
+
+
+@scene("1 .", 1, orders=MANY)
+def others_are_held(p: Scene) -> None:
+    _two(p)
+    p.run(ODD, B, A, 5, TWO)
+    p.run(ODD, B, A, 4, ONE)
+    _end(p)
+
+
+@scene("1 1", 2, orders=MANY)
+def segments_of_two_streams(p: Scene) -> None:
+    _two(p)
+    p.run(ODD, B, A, 5, TWO)
+    p.run(ODD, B, A, 4, ONE)
+    _end(p)
+
+
+@scene("1 1", 2)
+def segments_of_two_threads(p: Scene) -> None:
+    p.put(A)
+    for thread in (7, 8):
+        p.run(ADD, B if thread == 7 else C, A, thread, PER_THREAD)
+        p.by_thread(thread)
+    _end(p)
+
+
+@scene("1 1", 2)
+def a_stream_with_the_handle_of_another(p: Scene) -> None:
+    p.put(A)
+    p.stream(ONE)
+    p.run(ADD, B, A, 5, ONE)
+    p.synchronize()
+    p.ended(Kind.STREAM, ONE)
+    p.stream(ONE)
+    p.run(ADD, C, A, 5, ONE)
+    _end(p)
+
+
+@scene("1 2", 2)
+def segments_for_two_gpus(p: Scene) -> None:
+    p.put(A)
+    p.run(ADD, B, A, 5)
+    p.run(GROW, B, A, 6)
+    _end(p)
+
+
+@scene("1 0+1", 2)
+def sent_then_mirrored(p: Scene) -> None:
+    p.put(A)
+    p.run(ADD, B, A, 5)
+    p.run(GROW, B, A, 6)
+    _end(p)
+
+
+@scene("1 .", 1, orders=MANY)
+def an_event_closes(p: Scene) -> None:
+    _two(p)
+    p.record(Kind.EVENT, handle=EVENT, context=CONTEXT, flags=2)
+    p.run(ADD, B, A, 5, ONE)
+    p.record_event(EVENT, ONE)
+    p.wait_event(EVENT, TWO)
+    p.run(ADD, C, B, 6, TWO)
+    _end(p)
+
+
+@scene("1 1", 2)
+def a_wait_for_an_event_closes(p: Scene) -> None:
+    """The second launch is behind the other stream's set, the first before it."""
+    _two(p)
+    p.record(Kind.EVENT, handle=EVENT, context=CONTEXT, flags=2)
+    p.put(C, 900)
+    p.set(C, 7, TWO)
+    p.record_event(EVENT, TWO)
+    p.run(ADD, B, A, 5, ONE)
+    p.wait_event(EVENT, ONE)
+    p.run(ADD, B, C, 6, ONE)
+    _end(p)
+
+
+@scene("1 1 1", 1)
+def a_launch_that_failed(p: Scene) -> None:
+    p.put(A)
+    p.put(B, 300)
+    p.run(ADD, B, A, 5)
+    p.outcome(p.run(GROW, B, B, 6), result=1)
+    p.run(GROW, B, A, 7)
+    _end(p)
+
+
+@scene("1 1", 1)
+def a_captured_launch(p: Scene) -> None:
+    """It was not done, and asks nobody."""
+    p.put(A)
+    p.stream(ONE)
+    p.run(ADD, B, A, 5)
+    p.launch(bytes(20), ADD, place=(ONE, CONTEXT), marks=CAPTURED)
+    p.run(GROW, B, A, 5)
+    _end(p)
+
+
+@scene("2 . 0 1", 2, home=1)
+def home_is_gpu_1(p: Scene) -> None:
+    p.put(A)
+    p.run(ADD, B, A, 5)
+    p.set(C, 1)
+    p.run(GROW, C, A, 5)
+    p.run(GROW, B, A, 5)
+    p.run(GROW, B, B, 5)
+    _end(p)
+
+
+# Mirrored.
+
+
+@scene("0+1 1", 2)
+def mirrored_launches_gather(p: Scene) -> None:
+    p.put(A)
+    p.put(B, 300)
+    p.run(GROW, B, A, 5)
+    p.run(ADD, C, B, 6)
+    _end(p)
+
+
+@scene("0+1+2 1 2", 4)
+def mirrored_on_two(p: Scene) -> None:
+    """What is gathered for the second is what was there before it ran at home."""
+    p.put(A)
+    p.put(B, 300)
+    p.run(GROW, B, A, 5)
+    p.run(ADD, C, B, 6)
+    p.run(GROW, C, B, 6)
+    _end(p)
+
+
+@scene("0+1", 0, [Reason.NOT_DETERMINISTIC])
+def mirrored_and_not_deterministic(p: Scene) -> None:
+    p.run(SWAP, B, A, 5)
+    _end(p)
+
+
+@scene("0+1", 0, [Reason.DEVICE_VARIANT])
+def mirrored_and_device_variant(p: Scene) -> None:
+    p.put(A)
+    p.run(POWER, B, A, 5)
+    _end(p)
+
+
+# Room.
+
+
+@scene("1 1 1 1", 4, rooms=[0, 2 * BYTES, 0])
+def two_replicas_have_room(p: Scene) -> None:
+    """A gives way to C, and B to A."""
+    p.put(A)
+    p.run(ADD, B, A, 1)
+    p.set(C, 3)
+    p.run(GROW, B, C, 2)
+    p.set(C, 4)
+    p.run(GROW, C, A, 3)
+    p.get(C)
+    p.run(GROW, B, A, 4)
+    _end(p)
+
+
+@scene("1 1", 2, rooms=[0, 2 * BYTES, 0])
+def what_is_wanted_does_not_give_way(p: Scene) -> None:
+    p.put(A)
+    p.put(C, 900)
+    p.run(ADD, B, A, 1)
+    p.get(B)
+    p.run(ADD, B, B, 1)
+    p.memory(D, BYTES)
+    _end(p)
+
+
+@scene("1 1", 1, [Reason.FULL_DEVICE], rooms=[0, 2 * BYTES, 0])
+def no_room(p: Scene) -> None:
+    p.memory(D, 2 * BYTES)
+    p.put(A)
+    p.run(ADD, B, A, 1)
+    p.get(B)
+    p.run(ADD, D, A, 1)
+    p.get(D)
+
+
+@scene("1 1 1", 3, rooms=[0, 2 * BYTES, 0])
+def freed_memory_gives_its_room_back(p: Scene) -> None:
+    p.put(A)
+    p.run(ADD, B, A, 1)
+    p.get(B)
+    p.free(A)
+    p.free(B)
+    for address in (A, D):
+        p.memory(address, BYTES)
+        p.put(address, 600)
+    p.run(ADD, D, A, 1)
+    p.get(D)
+    p.free(D)
+    p.run(ADD, C, A, 1)
+    p.get(C)
+
+
+@scene("7", 0, [Reason.UNKNOWN_DEVICE])
+def no_such_gpu(p: Scene) -> None:
+    p.put(A)
+    p.run(ADD, B, A, 1)
+    _end(p)
+
+
+@scene("1", 0, [Reason.NO_IMAGE], capability=60)
+def no_image(p: Scene) -> None:
+    """The PTX is for 7.0."""
+    p.put(A)
+    p.run(ADD, B, A, 1)
+    _end(p)
+
+
