@@ -268,7 +268,7 @@ class Decided:
         launches = tuple(now.open)
         now.open.clear()
         contents = now.session.contents
-        known = contents.places != self._nothing or self._relied
+        known = contents.places != self._nothing
         some = False
         for one, first, second, third in self._found:
             made: Job | Refused

@@ -13,8 +13,9 @@ from orchestrator.session.placing import Settings
 from orchestrator.session.segments import Gpu
 from shim import tails
 from shim.wire import Kind, NodeKind, WireError, lib
+from tessera.reasons import Reason
 from tests.generated import random_devices
-from tests.generated.kernels import layout
+from tests.generated.kernels import layout, parameters
 from tests.nodriver.tracker.test_recognition import EXEC, TABLE, TO_ONE, A, B, C, D, Steps
 from tests.program_records import CONTEXT, side
 
@@ -393,3 +394,70 @@ def test_records_of_which_nothing_follows(kind: Kind) -> None:
             program.record(kind)
         program.wait()
     assert program.known
+
+
+def test_host_memory_that_gpus_see_is_a_part_of_what_a_step_touches() -> None:
+    program = Steps(Home)
+    program.memory(0x7000, 0x1000, lib.WIRE_HOST)
+    known = []
+    for host in (*[0x7100] * MANY, 0x5000, 0x7200):
+        program.run("affine")
+        program.record(Kind.COPY, width=4, height=1, depth=1, to=side(host, lib.WIRE_SIDE_HOST),
+                       from_=side(A, lib.WIRE_SIDE_DEVICE))
+        program.wait()
+        known.append(program.known)
+    assert 0 < known[-3] == known[-1]
+
+
+def test_a_word_that_is_stored_is_a_pointer_or_none() -> None:
+    program = Steps()
+    program.function("escape", list(layout("escape")[0].values()), 0xF200)
+    program.over()
+    for target in (*[7] * MANY, B, 8):
+        block = parameters("escape", {"out": A, "target": target, "salt": 0})
+        program.launch(block, 0xF200, 1, 32)
+        program.wait()
+    assert program.known and program.pair.plain.tally.pinned == {Reason.POINTER_ESCAPES: 1}
+
+
+def test_replicas_of_memory_that_has_ended() -> None:
+    """The next job of the GPU gives them back, whether its step is known or not."""
+    program = Steps()
+    evicted = []
+    for number in range(3 * MANY):
+        if number % MANY == MANY - 1:
+            program.memory(0x20_0000_0000, 0x400)
+            program.run("affine", out=0x20_0000_0000)
+            program.record(Kind.EVENT_RECORD, event=1)
+            program.step()
+            program.free(0x20_0000_0000)
+            program.wait()
+        evicted += [len(job.evicted) for job in program.step()]
+    assert sum(evicted) == 3 and program.known
+
+
+def test_a_table_that_its_segment_writes() -> None:
+    """What a launch relied on is compared although it is no longer known when the segment is closed."""
+    program = Steps()
+    table = b"".join([k.to_bytes(4, "little") for k in range(16)])
+    for _ in range(MANY):
+        program.to_device(TABLE, table)
+        program.run("gather", out=C)
+        program.run("affine", out=TABLE)
+        (job,) = program.wait()
+        assert table in [one.data for one in job.assumed]
+    assert program.known
+
+
+def test_work_that_goes_on_behind_the_step() -> None:
+    program = Steps(lambda: Rules([Rule("accumulate", None, (1,))]))
+    for handle in (0x51, 0x52):
+        program.record(Kind.STREAM, handle=handle, context=CONTEXT)
+    for _ in range(MANY):
+        program.run("affine", (0x51, CONTEXT))
+        program.record(Kind.SYNCHRONIZE, place=(0x52, CONTEXT), what=lib.WIRE_WAITED_STREAM)
+        program.over()
+        program.run("accumulate", out=C)
+        (job,) = program.wait()
+        assert [key.stream for key in job.waits] == [0x51]
+    assert program.known >= MANY
