@@ -61,6 +61,10 @@ class Directory:
             if device not in but:
                 valid.remove(lo, hi)
 
+    def holds(self, lo: int, hi: int) -> bool:
+        """Whether any GPU holds any of these bytes."""
+        return any(valid.overlap(lo, hi) for valid in self.valid)
+
     def everywhere(self, lo: int, hi: int) -> None:
         """All GPUs have these bytes: a module variable's first ones, which come with the module."""
         for valid in self.valid:

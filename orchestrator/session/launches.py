@@ -76,33 +76,42 @@ class Launches:
         self._variables: dict[tuple[int, str], Allocation] = {}
         self._needs: dict[Kernel, _Needs] = {}
 
-    def prepare(self, work: Record | Node, context: int) -> Prepared:
-        """A record of LAUNCH, or a node of that kind, which runs in a context."""
+    def prepare(self, work: Record | Node, context: int, exactly: Callable[[Prepared], bool]) -> Prepared:
+        """A record of LAUNCH, or a node of that kind, which runs in a context. A kernel that reads tables is first
+        looked at as if none were known, which costs less; ``exactly`` says whether that will do."""
         body = work.body
         kernel = self._kernels.kernel(body.function, context)
         needs = self._needs_of(kernel)
         tail, size = bytes(work.tail), body.parameter_bytes
-        if self._journal.on and needs.tables and kernel.program is not None and (
-                size >= kernel.program.parameter_bytes):
-            self._journal.read(kernel.program, tail[:size], self.tables(kernel.program, tail[:size]))
-        known = self._contents.version if needs.tables else 0
-        said = tail if needs.parameters is None else (
-            size, tail[(size + 7) // 8 * 8:], *[tail[part] for part in needs.parameters])
-        key = (kernel, context, body.grid, body.block, body.shared, body.flags, said, self._memory.version, known)
-        found = self._prepared.get(key)
-        if found is None:
-            version = self._memory.version
-            found = self._prepare(kernel, work, body, context)
-            if len(self._prepared) >= MOST_PREPARED:
-                self._prepared.clear()
-            if version == self._memory.version:  # else it has met a variable for the first time
-                self._prepared[key] = found
-        elif found.launch.parameters != tail[:size]:
+        found = self._found(kernel, work, context, needs, tail, -1)
+        if needs.tables and found.opaque is None and exactly(found):
+            if self._journal.on and kernel.program is not None:
+                self._journal.read(kernel.program, tail[:size], self.tables(kernel.program, tail[:size]))
+            found = self._found(kernel, work, context, needs, tail, self._contents.version)
+        if found.launch.parameters != tail[:size]:
             found = found._replace(launch=found.launch._replace(parameters=tail[:size]))
         if self._journal.on:
             if found.opaque is Reason.UNKNOWN_IMAGE:
                 self._journal.spoil()  # it may come at any time
             self._journal.prepared(work, needs.free(size), found)
+        return found
+
+    def _found(self, kernel: Kernel, work: Record | Node, context: int, needs: _Needs, tail: bytes, known: int
+               ) -> Prepared:
+        """What is remembered of such a launch, perhaps with other parameters that do not matter.
+        ``known``: the version of the contents, -1 for none."""
+        body, version = work.body, self._memory.version
+        size = body.parameter_bytes
+        said = tail if needs.parameters is None else (
+            size, tail[(size + 7) // 8 * 8:], *[tail[part] for part in needs.parameters])
+        key = (kernel, context, body.grid, body.block, body.shared, body.flags, said, version, known)
+        found = self._prepared.get(key)
+        if found is None:
+            found = self._prepare(kernel, work, body, context, known >= 0)
+            if len(self._prepared) >= MOST_PREPARED:
+                self._prepared.clear()
+            if version == self._memory.version:  # else it has met a variable for the first time
+                self._prepared[key] = found
         return found
 
     def _needs_of(self, kernel: Kernel) -> _Needs:
@@ -135,7 +144,7 @@ class Launches:
         for key in [key for key in self._variables if key[0] in modules]:
             del self._variables[key]
 
-    def _prepare(self, kernel: Kernel, work: Record | Node, body: Any, context: int) -> Prepared:
+    def _prepare(self, kernel: Kernel, work: Record | Node, body: Any, context: int, exactly: bool) -> Prepared:
         parameters = bytes(tails.launch_parameters(work))
         launch = Launch(kernel, tuple(body.grid), tuple(body.block), body.shared, parameters,
                         tuple(dict.fromkeys(_said(body, tails.launch_attributes(work)))))
@@ -147,9 +156,7 @@ class Launches:
             return self._opaque(launch, Reason.UNKNOWN_PARAMETERS)
         variables = {name: self._placed(kernel.module, name, size, context)
                      for name, size in program.global_sizes.items()}
-        tables: list[Known] = []
-        if self._needs_of(kernel).tables:
-            tables = self.tables(program, parameters)
+        tables = self.tables(program, parameters) if exactly else []
         try:
             evaluation = evaluate(program, launch.grid, launch.block, parameters, self._memory.regions, variables,
                                   [self._in_region(table) for table in tables], launch.shared)

@@ -30,6 +30,13 @@ class Settings(NamedTuple):
     promised: bool = False
 
 
+class Where(NamedTuple):
+    """GPUs other than home that a launch is for, and whether it runs at home as well."""
+
+    others: tuple[int, ...]
+    mirrored: bool
+
+
 class Placing:
     """Of one program. ``operations`` is called with every operation in order; ``decisions`` grows. ``number``: of the
     next segment; ``waits``: how often the program has waited."""
@@ -76,9 +83,24 @@ class Placing:
         if self._operations is not None:
             self._operations(operation)
 
-    def launch(self, sequence: int, node: int, key: StreamKey, context: int, prepared: Prepared,
+    def where(self, launch: LaunchKey, key: StreamKey, context: int) -> Where:
+        """The next launch's place: in a stream, to run in a context, as nodes of graphs may have one of their own."""
+        home = self.home(context)
+        devices = self._placement.devices(*launch, home)
+        others = tuple([device for device in devices if device != home])
+        if self._off or home != self.home(key.context):
+            others = ()
+        return Where(others, home in devices)
+
+    def matters(self, where: Where, prepared: Prepared) -> bool:
+        """Whether anything depends on which bytes exactly a launch touches."""
+        if where.others or self._operations is not None:
+            return True
+        return any(self._contents.within(lo, hi) or self._directory.holds(lo, hi) for lo, hi in written((prepared,)))
+
+    def launch(self, sequence: int, node: int, key: StreamKey, context: int, prepared: Prepared, where: Where,
                after: tuple[int, ...] = ()) -> None:
-        """A kernel is launched in a stream, to run in a context: nodes of graphs may have one of their own."""
+        """A kernel is launched."""
         launch = prepared.launch
         home = self.home(context)
         self.tally.launched(prepared)
@@ -88,12 +110,8 @@ class Placing:
         if self._operations is not None:
             self._operations(Operation(sequence, node, What.LAUNCH, key, home, prepared.effects, prepared.opaque,
                                        launch, after))
-        devices = self._placement.devices(launch.kernel.name, launch.grid, launch.block, home)
-        others = tuple(device for device in devices if device != home)
-        if self._off or home != self.home(key.context):
-            others = ()
-        if others:
-            self._sent(sequence, node, key, prepared, home, others, home in devices)
+        if where.others:
+            self._sent(sequence, node, key, prepared, home, where.others, where.mirrored)
             return
         self.close()
         self.streams.queued(key, sequence)

@@ -164,7 +164,7 @@ class Tracker:
         elif not body.has_content:
             return
         lo, hi = self._contents.range_of(body.of)
-        gathered = lo < hi and any(valid.overlap(lo, hi) for valid in self.directory.valid)
+        gathered = lo < hi and self.directory.holds(lo, hi)
         if self._journal.on:
             self._journal.told(record.sequence - body.of <= self._journal.place, lo < hi, gathered)
         self._told(record, gathered)
@@ -330,7 +330,13 @@ class Tracker:
 
     def _launch(self, record: Record) -> None:
         key = self._streams.key(record)
-        self._placing.launch(record.sequence, -1, key, key.context, self._launches.prepare(record, key.context))
+        self._launched(record, record.sequence, -1, key, key.context, ())
+
+    def _launched(self, work: Record | Node, sequence: int, node: int, key: StreamKey, context: int,
+                  after: tuple[int, ...]) -> None:
+        where = self._placing.where(self._key(work), key, context)
+        prepared = self._launches.prepare(work, context, lambda coarse: self._placing.matters(where, coarse))
+        self._placing.launch(sequence, node, key, context, prepared, where, after)
 
     # graphs
 
@@ -339,8 +345,8 @@ class Tracker:
         keys = [self._key(node) for node in graph.nodes if node.kind is NodeKind.LAUNCH]
         graph.text = graph_text([launch_text(*key) for key in keys])
 
-    def _key(self, node: Node) -> LaunchKey:
-        return LaunchKey(self.modules.name(node.body.function), tuple(node.body.grid), tuple(node.body.block))
+    def _key(self, work: Record | Node) -> LaunchKey:
+        return LaunchKey(self.modules.name(work.body.function), work.body.grid, work.body.block)
 
     def _graph_node(self, record: Record) -> None:
         if self._journal.on:
@@ -371,8 +377,7 @@ class Tracker:
         node, after = graph.nodes[position], graph.before[position]
         context = node.context or graph.context or key.context
         if node.kind is NodeKind.LAUNCH:
-            prepared = self._launches.prepare(node, context)
-            self._placing.launch(record.sequence, position, key, context, prepared, after)
+            self._launched(node, record.sequence, position, key, context, after)
             return
         what: What = What.NOTHING
         effects: tuple[Effect, ...] = ()
