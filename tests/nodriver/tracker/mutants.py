@@ -35,6 +35,8 @@ class Mutant(NamedTuple):
 _M = Mutant
 
 ADDRESSES = (
+    _M("runs of mappings are told apart", 1, "memory", "            if address != end:", "            if True:",
+       "two_mappings_in_one_piece"),
     _M("copies at one address only", 1, "touched", "return memory.spread((*_side", "return (lambda e: e)((*_side",
        "copied_by_its_other_address"),
     _M("sets at one address only", 1, "tracker", "self.memory.spread(filled(work.body))", "filled(work.body)",
@@ -131,6 +133,9 @@ SEGMENTS = (
        "gathers_and_applies_what_is_added_to"),
 )
 ORDER = (
+    _M("the end closes no segment", 6, "tracker",
+       "        self._placing.step_over()\n        return self._placing.given()",
+       "        return self._placing.given()", "the_last_launch"),
     _M("no fork", 6, "placing", "waits = tuple(other for other in self.streams.active if other != key)", "waits = ()",
        "a_stream_has_launched"),
     _M("a fork waits for one stream", 6, "placing", "for other in self.streams.active if other != key)",
@@ -311,6 +316,10 @@ ENDS = (
        "memory_that_overlaps_memory_that_ended_unseen"),
 )
 VARIABLES = (
+    _M("opaque work writes no variable", 12, "tally", "self.opaque.total() + self.gaps", "self.gaps",
+       "something_unknown_has_written_a_variable"),
+    _M("lost work writes no variable", 12, "tally", "self.opaque.total() + self.gaps", "self.opaque.total()",
+       "a_variable_that_a_lost_launch_wrote"),
     _M("variables are always as the module says", 12, "tracker",
        "if self._opaque_at.get(variable.module) == self.tally.unknown_work:", "if True:",
        "something_unknown_has_written_a_variable"),
@@ -321,6 +330,8 @@ VARIABLES = (
        "a_variable_as_its_module_says"),
 )
 GAPS = (
+    _M("copies to the host end no step", 13, "tracker", "            if ends_step(record):\n",
+       "            if False:\n", "a_copy_to_the_host_ends_a_step"),
     _M("replicas outlive a gap", 13, "placing", "        self._directory.withdraw()\n", "", "what_a_lost_record_wrote"),
     _M("tables outlive a gap", 13, "placing", "        self._contents.clear()\n", "",
        "a_table_that_a_lost_record_wrote"),
@@ -334,6 +345,11 @@ GAPS = (
        "                pass\n        self._expected", "a_record_is_missing_and_nobody_says_so"),
 )
 GRAPHS = (
+    _M("graphs allocate nothing", 14, "tracker",
+       "            self.memory.allocate(record.sequence, node.body, context)\n", "            pass\n",
+       "memory_of_a_graph"),
+    _M("nodes of other GPUs are sent", 14, "placing", "if self._off or home != self.home(key.context):",
+       "if self._off:", "a_node_of_another_gpu"),
     _M("edges do not count", 14, "graphs", "        before[second].add(first)\n", "        pass\n",
        "edges_say_the_order"),
     _M("nodes that are switched off run", 14, "graphs", "            if node.enabled:\n                yield",
