@@ -59,6 +59,11 @@ def count(
     return _evaluator(program).count(grid, block, params, shared)
 
 
+def relevant_bytes(program: AccessProgram) -> tuple[tuple[int, int], ...]:
+    """Parts [first, last) of the parameter block, in order, on which the byte ranges of a launch depend."""
+    return _evaluator(program).relevant_bytes()
+
+
 def _evaluator(program: AccessProgram) -> Evaluator:
     """The program's evaluator, kept with it: it lives as long as the program and is found without hashing."""
     found = program.__dict__.get("_evaluator")
@@ -86,4 +91,5 @@ __all__ = [
     "parse",
     "program_from_json",
     "program_to_json",
+    "relevant_bytes",
 ]

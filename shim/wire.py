@@ -148,7 +148,17 @@ def records(data: Buffer) -> Iterator[Record]:
     """The records that stand one after the other in bytes, which nobody may change meanwhile. Raises WireError behind
     the last one that is right."""
     view = memoryview(data).toreadonly().cast("B")
-    whole, end, offset, number = len(view), span(data), 0, 0
+    whole, end, number = len(view), span(data), 0
+    for record, _ in walk(view, 0, end):
+        yield record
+        number += 1
+    if end < whole:
+        raise WireError(f"record {number}, at byte {end} of {whole}: {fault(view[end:])}")
+
+
+def walk(view: memoryview, offset: int, end: int) -> Iterator[tuple[Record, int]]:
+    """The records from one place of read-only bytes up to another, between which all are whole and without fault
+    (:func:`span`), each with the place where it ends."""
     peek = struct.Struct("<IH").unpack_from
     shapes = {int(kind): (kind, s.read.unpack_from, s.size, s.make, s.placed) for kind, s in _SHAPES.items()}
     place_of = layout("wire_place").type._make
@@ -159,11 +169,8 @@ def records(data: Buffer) -> Iterator[Record]:
         v = unpack(view, offset)
         place = place_of(v[_PLACE:_BODY]) if placed else None
         tail = view[offset + fixed:offset + size] if size > fixed else _NOTHING
-        yield tuple_new(record, (kind, v[2], v[3], v[4], v[5], v[6], place, make(v), tail))
         offset += size
-        number += 1
-    if end < whole:
-        raise WireError(f"record {number}, at byte {end} of {whole}: {fault(view[end:])}")
+        yield tuple_new(record, (kind, v[2], v[3], v[4], v[5], v[6], place, make(v), tail)), offset
 
 
 def padded(data: Buffer) -> bytes:

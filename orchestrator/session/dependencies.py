@@ -12,9 +12,9 @@ under each.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import lru_cache
 from typing import NamedTuple
 
 from orchestrator.session.intervals import Extent, IntervalMap
@@ -210,7 +210,8 @@ def _connect(edges: _Edges, state: _State, touch: _Touch, lo: int, hi: int) -> N
             edges.setdefault((access.node, Dependency.WAR), _Found()).add(lo, hi, access.effects, touch.writes)
 
 
-def _touches(effects: Iterable[Effect], free: bool) -> list[tuple[int, int, _Touch]]:
+@lru_cache(4096)
+def _touches(effects: tuple[Effect, ...], free: bool) -> tuple[tuple[int, int, _Touch], ...]:
     """What is done to which bytes: ranges that are apart, by address."""
     found: IntervalMap[_Touch] = IntervalMap()
     for place, effect in enumerate(effects):
@@ -219,4 +220,4 @@ def _touches(effects: Iterable[Effect], free: bool) -> list[tuple[int, int, _Tou
         touch = _Touch(reads, writes, free or effect.kind == "MUSTW")
         found.update(effect.lo, effect.hi, lambda old, touch=touch: touch if old is None else _Touch(  # type: ignore[misc]
             old.reads + touch.reads, old.writes + touch.writes, old.certain or touch.certain))
-    return list(found)
+    return tuple(found)

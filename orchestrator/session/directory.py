@@ -22,6 +22,16 @@ class Held(NamedTuple):
     bytes: int
 
 
+class DirectoryState(NamedTuple):
+    """All that a directory knows: for each GPU the edges of what is valid, its replicas in order, bytes used, and those
+    of allocations that have ended."""
+
+    valid: tuple[tuple[int, ...], ...]
+    held: tuple[tuple[tuple[int, Held], ...], ...]
+    used: tuple[int, ...]
+    ended: tuple[tuple[int, ...], ...]
+
+
 class Directory:
     """For each GPU of the fleet, whose memory for replicas is ``gpus`` bytes."""
 
@@ -31,6 +41,19 @@ class Directory:
         self.held: list[dict[int, Held]] = [{} for _ in self.room]
         self.used = [0 for _ in self.room]
         self._ended: list[list[int]] = [[] for _ in self.room]
+
+    def state(self) -> DirectoryState:
+        return DirectoryState(tuple([valid.edges() for valid in self.valid]),
+                              tuple([tuple(held.items()) for held in self.held]), tuple(self.used),
+                              tuple([tuple(ended) for ended in self._ended]))
+
+    def put(self, state: DirectoryState) -> None:
+        """Make it what it was when that was its state."""
+        for valid, edges in zip(self.valid, state.valid, strict=True):
+            valid.put(edges)
+        self.held[:] = [dict(held) for held in state.held]
+        self.used[:] = state.used
+        self._ended[:] = [list(ended) for ended in state.ended]
 
     def stale(self, lo: int, hi: int, but: Collection[int] = ()) -> None:
         """Home has other bytes there now than any GPU ``but`` those."""

@@ -78,6 +78,18 @@ class Graphs:
                 old = made.nodes[position]
                 made.nodes[position] = _kept(node)._replace(parent=old.parent)
 
+    def changed(self, record: Record) -> list[tuple[Executable, int, Node, bool]]:
+        """What a record of GRAPH_NODE will change: graphs, positions of nodes, the nodes, whether the graph is whole;
+        -1 for a node that nobody has announced. Nothing of a graph that nobody has."""
+        made = self._known.get(record.body.exec)
+        if made is None:
+            return []
+        found = []
+        for node in tails.nodes(record):
+            position = made.places.get(node.node, -1)
+            found.append((made, position, made.nodes[position] if position >= 0 else node, made.whole))
+        return found
+
     def end(self, handle: int) -> None:
         """The handle may be another graph's from now on."""
         gone = self._known.pop(handle, None)

@@ -65,6 +65,14 @@ class Intervals:
         """How many integers are in the set."""
         return sum(self._edges[1::2]) - sum(self._edges[::2])
 
+    def edges(self) -> tuple[int, ...]:
+        """Beginnings and ends of its ranges, in order."""
+        return tuple(self._edges)
+
+    def put(self, edges: Iterable[int]) -> None:
+        """Make it the set of which :meth:`edges` were these."""
+        self._edges[:] = edges
+
     def copy(self) -> Intervals:
         made = Intervals()
         made._edges = self._edges.copy()
@@ -119,6 +127,15 @@ class IntervalMap(Generic[Value]):
     def update(self, lo: int, hi: int, function: Callable[[Value | None], Value | None]) -> None:
         """Replace the values of a range by what ``function`` makes of them, also of None where there is none. It is
         called once for each range of equal values."""
+        starts, values = self._starts, self._values
+        place = bisect_left(starts, lo)
+        if place + 1 < len(starts) and starts[place] == lo and starts[place + 1] == hi:  # one range, as it often is
+            value = function(values[place])
+            if value != self._before(place) and value != values[place + 1]:
+                values[place] = value
+            else:
+                self._replace(lo, hi, [lo], [value])
+            return
         pieces = self.pieces(lo, hi)
         if pieces:
             self._replace(lo, hi, [piece[0] for piece in pieces], [function(piece[2]) for piece in pieces])

@@ -23,9 +23,10 @@ home, in the order in which all this must be queued. A graph that is not taken a
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple, TypeAlias
 
-from orchestrator.session.operations import Launch, StreamKey
+from orchestrator.session.operations import Known, Launch, StreamKey
 from tessera.reasons import Reason
 
 
@@ -51,6 +52,12 @@ class Placed(NamedTuple):
     sequence: int
     node: int
     launch: Launch
+
+
+def relied(launches: Iterable[Placed]) -> tuple[Known, ...]:
+    """Contents without which the ranges of a segment's launches could not have been told. The segment itself may have
+    written them since."""
+    return tuple(dict.fromkeys([known for one in launches for known in one.launch.assumed]))
 
 
 class Replica(NamedTuple):

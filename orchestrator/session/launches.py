@@ -6,11 +6,13 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, Protocol
 
 from orchestrator.session.contents import Contents
+from orchestrator.session.intervals import Intervals
+from orchestrator.session.journal import Journal
 from orchestrator.session.memory import Allocation, Memory
 from orchestrator.session.operations import Effect, Kernel, Known, Launch, Pointer
 from orchestrator.session.steps import LaunchKey, launch_text
 from orchestrator.session.touched import ANYTHING
-from ptxparse.api import Evaluation, evaluate
+from ptxparse.api import Evaluation, evaluate, relevant_bytes
 from ptxparse.program import AccessProgram
 from shim import tails
 from shim.layout import lib
@@ -44,25 +46,49 @@ class Prepared(NamedTuple):
     text: bytes
 
 
+class _Needs(NamedTuple):
+    """What the bytes that a kernel touches depend on: ``tables``, and these parts of its parameters; None: all."""
+
+    tables: bool
+    parameters: tuple[slice, ...] | None
+
+    def free(self, size: int) -> tuple[slice, ...]:
+        """The other parts of so many bytes of parameters."""
+        if self.parameters is None:
+            return ()
+        needed = Intervals([(part.start, part.stop) for part in self.parameters])
+        return tuple([slice(*part) for part in needed.missing(0, size)])
+
+
+_NOTHING, _EVERYTHING = _Needs(False, ()), _Needs(False, None)
+
+
 class Launches:
     """Of one program. ``promised``: opaque kernels touch only allocations whose addresses are in their parameters.
-    ``met`` is called with each module variable that a kernel is the first to name."""
+    ``met`` is called with each module variable that a kernel is the first to name; ``journal`` is told what a launch
+    depends on."""
 
     def __init__(self, memory: Memory, contents: Contents, kernels: Kernels, promised: bool,
-                 met: Callable[[Allocation], None]) -> None:
+                 met: Callable[[Allocation], None], journal: Journal) -> None:
         self._memory, self._contents, self._kernels, self._promised = memory, contents, kernels, promised
-        self._met = met
+        self._met, self._journal = met, journal
         self._prepared: dict[object, Prepared] = {}
         self._variables: dict[tuple[int, str], Allocation] = {}
-        self._tables: dict[AccessProgram, bool] = {}
+        self._needs: dict[Kernel, _Needs] = {}
 
     def prepare(self, work: Record | Node, context: int) -> Prepared:
         """A record of LAUNCH, or a node of that kind, which runs in a context."""
         body = work.body
         kernel = self._kernels.kernel(body.function, context)
-        tail = bytes(work.tail)
-        known = self._contents.version if kernel.program is not None and self._reads_tables(kernel.program) else 0
-        key = (kernel, context, body.grid, body.block, body.shared, body.flags, tail, self._memory.version, known)
+        needs = self._needs_of(kernel)
+        tail, size = bytes(work.tail), body.parameter_bytes
+        if self._journal.on and needs.tables and kernel.program is not None and (
+                size >= kernel.program.parameter_bytes):
+            self._journal.read(kernel.program, tail[:size], self.tables(kernel.program, tail[:size]))
+        known = self._contents.version if needs.tables else 0
+        said = tail if needs.parameters is None else (
+            size, tail[(size + 7) // 8 * 8:], *[tail[part] for part in needs.parameters])
+        key = (kernel, context, body.grid, body.block, body.shared, body.flags, said, self._memory.version, known)
         found = self._prepared.get(key)
         if found is None:
             version = self._memory.version
@@ -71,6 +97,25 @@ class Launches:
                 self._prepared.clear()
             if version == self._memory.version:  # else it has met a variable for the first time
                 self._prepared[key] = found
+        elif found.launch.parameters != tail[:size]:
+            found = found._replace(launch=found.launch._replace(parameters=tail[:size]))
+        if self._journal.on:
+            if found.opaque is Reason.UNKNOWN_IMAGE:
+                self._journal.spoil()  # it may come at any time
+            self._journal.prepared(work, needs.free(size), found)
+        return found
+
+    def _needs_of(self, kernel: Kernel) -> _Needs:
+        program = kernel.program
+        if program is None:
+            return _NOTHING if not self._promised else _EVERYTHING
+        found = self._needs.get(kernel)
+        if found is None:
+            if len(self._needs) >= MOST_PREPARED:
+                self._needs.clear()
+            found = self._needs[kernel] = _Needs(
+                any(node[0] == "load" for node in program.nodes),
+                None if self._promised else tuple([slice(*part) for part in Intervals(relevant_bytes(program))]))
         return found
 
     def variable(self, module: int, name: str, allocation: Allocation) -> None:
@@ -90,12 +135,6 @@ class Launches:
         for key in [key for key in self._variables if key[0] in modules]:
             del self._variables[key]
 
-    def _reads_tables(self, program: AccessProgram) -> bool:
-        found = self._tables.get(program)
-        if found is None:
-            found = self._tables[program] = any(node[0] == "load" for node in program.nodes)
-        return found
-
     def _prepare(self, kernel: Kernel, work: Record | Node, body: Any, context: int) -> Prepared:
         parameters = bytes(tails.launch_parameters(work))
         launch = Launch(kernel, tuple(body.grid), tuple(body.block), body.shared, parameters,
@@ -109,8 +148,8 @@ class Launches:
         variables = {name: self._placed(kernel.module, name, size, context)
                      for name, size in program.global_sizes.items()}
         tables: list[Known] = []
-        if self._reads_tables(program):
-            tables = self._known(program, parameters)
+        if self._needs_of(kernel).tables:
+            tables = self.tables(program, parameters)
         try:
             evaluation = evaluate(program, launch.grid, launch.block, parameters, self._memory.regions, variables,
                                   [self._in_region(table) for table in tables], launch.shared)
@@ -136,7 +175,7 @@ class Launches:
             self._met(found)
         return found.address, size or found.bytes
 
-    def _known(self, program: AccessProgram, parameters: bytes) -> list[Known]:
+    def tables(self, program: AccessProgram, parameters: bytes) -> list[Known]:
         """What is known of the allocations that parameters point into."""
         found: dict[int, Known] = {}
         for word in dict.fromkeys(base.word for access in program.accesses for base in access.bases if base.word >= 0):

@@ -95,6 +95,8 @@ def offline(batches: Iterable[Buffer], settings: Settings, placement: Placement,
 class _Run:
     """The placement that the tracker asks stands in between, so that steps are seen."""
 
+    ambiguous = 0
+
     def __init__(self, settings: Settings, placement: Placement, code: Code,
                  decided: Callable[[Decision], None] | None) -> None:
         self._placement, self._decided = placement, decided
@@ -125,6 +127,9 @@ class _Run:
 
     def devices(self, kernel: str, grid: Dimensions, block: Dimensions, home: int) -> tuple[int, ...]:
         return self._placement.devices(kernel, grid, block, home)
+
+    def token(self) -> None:
+        """Steps are not taken as a whole where every operation is heard of."""
 
     def step_over(self, step: StepClass | None) -> None:
         tally, (jobs, gathered, applied) = self._tracker.tally, self._before

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Protocol
 
 from orchestrator.session.operations import Dimensions
@@ -10,11 +11,18 @@ from orchestrator.session.step_classes import StepClass
 
 class Placement(Protocol):
     """One client's: asked for every launch in the order of the records, for those of a graph one by one, as
-    :class:`orchestrator.session.step_classes.StepClass` has them."""
+    :class:`orchestrator.session.step_classes.StepClass` has them. ``ambiguous`` counts the launches that stayed at home
+    since it is not known of which class the step is."""
+
+    ambiguous: int
 
     def devices(self, kernel: str, grid: Dimensions, block: Dimensions, home: int) -> tuple[int, ...]:
         """GPUs by their numbers in the fleet. Empty, or ``(home,)``: where it was launched; ``(d,)``: sent to d;
         ``(home, d, ...)``: at home and mirrored on d."""
+
+    def token(self) -> Hashable:
+        """Asked right behind :meth:`step_over`, before :meth:`devices`: for the same launches it gives the same
+        answers up to the next :meth:`step_over` whenever the token is the same. None: nobody can say."""
 
     def step_over(self, step: StepClass | None) -> None:
         """The program has waited: what is launched next begins a step. ``step``: of which class the one was that is
@@ -24,8 +32,13 @@ class Placement(Protocol):
 class Home:
     """Everything stays where it was launched."""
 
+    ambiguous = 0
+
     def devices(self, kernel: str, grid: Dimensions, block: Dimensions, home: int) -> tuple[int, ...]:
         return ()
+
+    def token(self) -> Hashable:
+        return 0
 
     def step_over(self, step: StepClass | None) -> None:
         pass

@@ -7,13 +7,15 @@ from typing import NamedTuple
 
 from orchestrator.session.contents import Contents
 from orchestrator.session.directory import Directory
+from orchestrator.session.events import Rested
 from orchestrator.session.jobs import Decision, Job, Placed, Rest
+from orchestrator.session.journal import Journal
 from orchestrator.session.launches import Prepared
 from orchestrator.session.memory import Memory
 from orchestrator.session.operations import Effect, Operation, StreamKey, What
 from orchestrator.session.placement import Placement
 from orchestrator.session.segments import WRITES, Gpu, Segment, carried, decide, written
-from orchestrator.session.step_classes import StepClasses
+from orchestrator.session.step_classes import Past, StepClasses
 from orchestrator.session.steps import LaunchKey
 from orchestrator.session.streams import Streams
 from orchestrator.session.tally import Tally
@@ -29,14 +31,15 @@ class Settings(NamedTuple):
 
 
 class Placing:
-    """Of one program. ``operations`` is called with every operation in order; ``decisions`` grows."""
+    """Of one program. ``operations`` is called with every operation in order; ``decisions`` grows. ``number``: of the
+    next segment; ``waits``: how often the program has waited."""
 
     def __init__(self, settings: Settings, placement: Placement, memory: Memory, contents: Contents,
                  directory: Directory, runs_on: Callable[[int, int], bool],
-                 operations: Callable[[Operation], None] | None) -> None:
+                 operations: Callable[[Operation], None] | None, journal: Journal) -> None:
         self._settings, self._placement = settings, placement
         self._memory, self._contents, self._directory = memory, contents, directory
-        self._runs_on, self._operations = runs_on, operations
+        self._runs_on, self._operations, self._journal = runs_on, operations, journal
         self.streams = Streams()
         self.tally = Tally()
         self.classes = StepClasses()
@@ -45,7 +48,7 @@ class Placing:
         self._graph: int | None = None
         self._rest: list[int] = []
         self._apart = False
-        self._number = 0
+        self.number = self.waits = 0
         self._off = False
 
     @property
@@ -111,6 +114,8 @@ class Placing:
             self._segment = segment = Segment(key, home, others, mirrored, waits)
         self.streams.queued(key, sequence)
         segment.add(sequence, node, prepared)
+        if self._journal.on:
+            self._journal.launched(node, prepared.launch)
         for lo, hi in written((prepared,)):
             self._contents.forget(lo, hi)  # at once: launches of the same segment come behind it
 
@@ -120,13 +125,15 @@ class Placing:
         if segment is None:
             return
         devices = segment.devices if segment.mirrored else segment.devices[:1]
-        found = [decide(self._number + i, segment, device, self._settings.gpus, self._directory, self._memory,
+        found = [decide(self.number + i, segment, device, self._settings.gpus, self._directory, self._memory,
                         self._contents, self._runs_on) for i, device in enumerate(devices)]
-        self._number += len(found)
+        self.number += len(found)
         jobs = [one for one in found if isinstance(one, Job)]
         if segment.mirrored and jobs:
             found[found.index(jobs[-1])] = jobs[-1] = jobs[-1]._replace(runs_home=True)
         self._flush()
+        if self._journal.on:
+            self._journal.decided(found)
         self.decisions += found
         self.tally.decided(found)
         reached = [job.device for job in jobs]
@@ -137,6 +144,7 @@ class Placing:
 
     def failed(self, sequence: int) -> None:
         """The driver has refused what a record says: nothing was done."""
+        self._journal.spoil()
         segment = self._segment
         if segment is not None and segment.remove(sequence) and not segment.placed:
             self._segment = None
@@ -146,6 +154,12 @@ class Placing:
         self.close()
         self._placement.step_over(self.classes.over())
         self._off = False
+        self.waits += 1
+
+    def repeat(self, past: Past | None) -> None:
+        """The program has waited, behind a step like one that is over."""
+        self._placement.step_over(self.classes.repeat(past))
+        self.waits += 1
 
     def lost(self) -> None:
         """Records are missing: nothing is placed before the next step, and nothing valid elsewhere."""
@@ -181,7 +195,10 @@ class Placing:
         if self._graph is not None:
             self._apart = True
             if self._rest:
-                self.decisions.append(Rest(self._graph, tuple(self._rest)))
+                rest = Rest(self._graph, tuple(self._rest))
+                if self._journal.on:
+                    self._journal.note(Rested(self._journal.place, rest.nodes))
+                self.decisions.append(rest)
                 self._rest.clear()
 
     def _classed(self, effects: Iterable[Effect]) -> None:

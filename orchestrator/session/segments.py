@@ -12,7 +12,7 @@ from typing import NamedTuple
 from orchestrator.session.contents import Contents
 from orchestrator.session.directory import Directory, Held
 from orchestrator.session.intervals import Intervals
-from orchestrator.session.jobs import Assumed, Job, Placed, Refused, Replica, Span
+from orchestrator.session.jobs import Job, Placed, Refused, Replica, Span, relied
 from orchestrator.session.launches import Prepared
 from orchestrator.session.memory import NOWHERE, Allocation, Memory
 from orchestrator.session.operations import StreamKey
@@ -89,7 +89,7 @@ def decide(number: int, segment: Segment, device: int, gpus: Sequence[Gpu], dire
         mirrored=segment.mirrored, runs_home=False, waits=segment.waits,
         holds=not segment.mirrored,
         replicas=tuple(_replica(held) for _, held in sorted(needs.touched.items())),
-        evicted=evicted, gather=gather, assumed=_assumed(gather, contents, segment),
+        evicted=evicted, gather=gather, assumed=contents.assumed(gather, relied(segment.placed)),
         apply=() if segment.mirrored else _spans(needs.written, needs.touched))
 
 
@@ -166,20 +166,6 @@ def _needs(segment: Segment, device: int, directory: Directory, memory: Memory) 
 def _spans(ranges: dict[int, Intervals], touched: dict[int, Allocation]) -> tuple[Span, ...]:
     return tuple(Span(lo, number, lo - touched[number].address, hi - lo)
                  for number in sorted(ranges) for lo, hi in ranges[number])
-
-
-def _assumed(gather: Iterable[Span], contents: Contents, segment: Segment) -> tuple[Assumed, ...]:
-    """What is known of the bytes that are gathered, or was when a launch relied on it: the segment itself may have
-    written them since."""
-    relied = {known: None for one in segment.placed for known in one.launch.assumed}
-    found: dict[Assumed, None] = {}
-    for span in gather:
-        lo, hi = span.address, span.address + span.bytes
-        for address, data in (*contents.within(lo, hi), *relied):
-            first, last = max(lo, address), min(hi, address + len(data))
-            if first < last:
-                found[Assumed(first, data[first - address:last - address])] = None
-    return tuple(found)
 
 
 def _replica(held: Allocation) -> Replica:

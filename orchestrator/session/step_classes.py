@@ -6,6 +6,7 @@ from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import NamedTuple
 
 from orchestrator.session.intervals import Extent, Intervals
 from orchestrator.session.steps import LaunchKey, Steps
@@ -35,9 +36,20 @@ class StepClass:
         return self.count >= STEADY
 
 
+class Past(NamedTuple):
+    """A step that is over, for :meth:`StepClasses.repeat`. ``launches`` and ``reads`` as in :class:`StepClass`; with
+    ``long`` it is of no class."""
+
+    signature: str
+    launches: tuple[LaunchKey, ...]
+    reads: set[Extent]
+    long: bool
+
+
 class StepClasses:
     """The step classes of a client, and the step that it is in. Of the classes those seen last are known; ``forgotten``
-    counts the others as often as they were forgotten, ``long`` the steps that are of no class."""
+    counts the others as often as they were forgotten, ``long`` the steps that are of no class. ``past``: what
+    :meth:`over` was last called for."""
 
     def __init__(self, most: int = MOST_CLASSES, most_launches: int = MOST_LAUNCHES) -> None:
         self.forgotten = self.long = 0
@@ -46,6 +58,7 @@ class StepClasses:
         self._steps = Steps()
         self._written = Intervals()  # since the end of the first step
         self._first_is_over = False
+        self.past: Past | None = None
         self._begin()
 
     def __iter__(self) -> Iterator[StepClass]:
@@ -82,24 +95,47 @@ class StepClasses:
         that is of no class since it is too long."""
         step = self._steps.over()
         if step is None:
+            self.past = None
             return None
         keys, reads, too_long = self._keys, self._reads, self._too_long
         self._begin()
         self._first_is_over = True
-        if too_long:
+        known = self._known.get(step.signature)
+        if known is not None:
+            launches = known.launches
+        else:
+            once: dict[LaunchKey, LaunchKey] = {}  # layers launch the same again and again
+            launches = tuple([once.setdefault(key, key) for key in keys])
+        self.past = Past(step.signature, launches, reads, too_long)
+        return self._counted(self.past)
+
+    def repeat(self, past: Past | None) -> StepClass | None:
+        """A whole step was like one that is over, down to the bytes that it reads and writes; it wrote
+        when :attr:`follows` was true. As :meth:`over`."""
+        self.past = past
+        if past is None:
+            return None
+        self._steps.skip()
+        return self._counted(past)
+
+    @property
+    def follows(self) -> bool:
+        """Whether the first step is over. What a step behind it has written counts as written for good."""
+        return self._first_is_over
+
+    def _counted(self, past: Past) -> StepClass | None:
+        if past.long:
             self.long += 1
             return None
-        known = self._known.get(step.signature)
+        known = self._known.get(past.signature)
         if known is None:
-            once: dict[LaunchKey, LaunchKey] = {}  # layers launch the same again and again
-            known = StepClass(step.signature, tuple([once.setdefault(key, key) for key in keys]))
-            self._known[step.signature] = known
-        self._known.move_to_end(step.signature)
+            known = self._known[past.signature] = StepClass(past.signature, past.launches)
+        self._known.move_to_end(past.signature)
         if len(self._known) > self._most:
             self._known.popitem(last=False)
             self.forgotten += 1
         known.count += 1
-        known.reads = reads
+        known.reads = past.reads
         return known
 
     def weights(self, signature: str) -> Intervals:

@@ -79,6 +79,10 @@ class Steps:
         self._launches += 1
         return begins
 
+    def skip(self) -> None:
+        """A step has begun and ended; what it launched is not told."""
+        self._number += 1
+
     def over(self) -> Step | None:
         """The program has waited, or ended: the step that is over, if there is one."""
         if not self._launches:

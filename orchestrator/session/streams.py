@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from orchestrator.session.errors import RecordError
 from orchestrator.session.operations import StreamKey
 from shim.wire import Record
@@ -18,6 +20,10 @@ class Streams:
         self.active: dict[StreamKey, None] = {}
         self._born: dict[int, StreamKey] = {}
         self._keys: dict[tuple[int, int, int], StreamKey] = {}
+
+    def put(self, active: Iterable[StreamKey]) -> None:
+        """Make these the streams that may have work."""
+        self.active = dict.fromkeys(active)
 
     def announce(self, record: Record) -> None:
         """A record of STREAM."""

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from typing import Any, TypeVar
 
 from orchestrator.session.jobs import Decision, Job, Refused
 from orchestrator.session.launches import Prepared
 from orchestrator.session.operations import Operation
 from tessera.reasons import Reason
+
+_Count = TypeVar("_Count", int, Counter[Any])
 
 
 @dataclass
@@ -35,6 +38,30 @@ class Tally:
         """How often something was done that may have written anything."""
         return self.opaque.total() + self.gaps
 
+    def copy(self) -> Tally:
+        return Tally(**{one.name: _copy(getattr(self, one.name)) for one in fields(self)})
+
+    def since(self, before: Tally) -> Tally:
+        """What was done since this was ``before``."""
+        found = self.copy()
+        for one in fields(self):
+            mine, its = getattr(found, one.name), getattr(before, one.name)
+            if isinstance(mine, Counter):
+                setattr(found, one.name, Counter({key: more for key, n in mine.items() if (more := n - its[key])}))
+            else:
+                setattr(found, one.name, mine - its)
+        return found
+
+    def add(self, done: Tally) -> None:
+        """So much more was done."""
+        for one in fields(self):
+            mine, its = getattr(self, one.name), getattr(done, one.name)
+            if isinstance(mine, Counter):
+                if its:
+                    mine.update(its)
+            elif its:
+                setattr(self, one.name, mine + its)
+
     def launched(self, prepared: Prepared) -> None:
         """A kernel was launched."""
         self.launches += 1
@@ -58,3 +85,7 @@ class Tally:
                 self.applied[one.device] += sum(span.bytes for span in one.apply)
             elif isinstance(one, Refused):
                 self.refused[one.reason] += 1
+
+
+def _copy(value: _Count) -> _Count:
+    return value if isinstance(value, int) else Counter(value)

@@ -14,8 +14,10 @@ from orchestrator.session.code import Code
 from orchestrator.session.contents import Contents
 from orchestrator.session.directory import Directory
 from orchestrator.session.errors import RecordError
+from orchestrator.session.events import Changed, Sent, Session, Uploaded
 from orchestrator.session.graphs import Executable, Graphs
 from orchestrator.session.jobs import Decision, Placed
+from orchestrator.session.journal import Journal
 from orchestrator.session.launches import Launches
 from orchestrator.session.memory import Allocation, Memory
 from orchestrator.session.modules import Modules
@@ -23,6 +25,7 @@ from orchestrator.session.operations import Effect, Operation, StreamKey, What
 from orchestrator.session.payloads import Payloads
 from orchestrator.session.placement import Placement
 from orchestrator.session.placing import Placing, Settings
+from orchestrator.session.recognition import Recognition
 from orchestrator.session.step_classes import StepClasses
 from orchestrator.session.steps import LaunchKey, ends_step, graph_text, launch_text
 from orchestrator.session.tally import Tally
@@ -38,35 +41,48 @@ _PASSING = frozenset({
     Kind.FUNCTION, Kind.STREAM, Kind.EVENT,
 })  # fmt: skip
 """Records behind which a segment goes on: they say what there is, or what came of something."""
+_REPEATED = frozenset({
+    Kind.DATA, Kind.OUTCOME, Kind.GRAPH_NODE, Kind.LAUNCH, Kind.COPY, Kind.SET, Kind.GRAPH_LAUNCH, Kind.HOST_FUNCTION,
+    Kind.MEMORY_OPERATIONS, Kind.OTHER_WORK, Kind.SYNCHRONIZE,
+})  # fmt: skip
+"""Records of which a step may be made that is known; the others with something to be done change what there is."""
 _NO_CALL = frozenset({Kind.DATA, Kind.OUTCOME})
 
 
 class Tracker:
-    """``operations`` is called with every operation, in the order of the records."""
+    """``operations`` is called with every operation, in the order of the records. Without it steps that are known are
+    taken as a whole (:mod:`orchestrator.session.recognition`), unless ``recognise`` says no; what is said of the
+    directory and the tally holds at the ends of steps then."""
 
     def __init__(self, settings: Settings, placement: Placement, code: Code,
-                 operations: Callable[[Operation], None] | None = None) -> None:
+                 operations: Callable[[Operation], None] | None = None, *, recognise: bool = True) -> None:
         self.directory = Directory(gpu.memory for gpu in settings.gpus)
         self.memory = Memory(self._ended)
-        self._contents = Contents()
+        self._journal = Journal()
+        self._contents = Contents(self._journal)
         self._payloads = Payloads()
         self.modules = Modules(code, self._payloads)
         self._graphs = Graphs()
-        self._launches = Launches(self.memory, self._contents, self.modules, settings.promised, self._pristine)
+        self._launches = Launches(self.memory, self._contents, self.modules, settings.promised, self._pristine,
+                                  self._journal)
         self._placing = Placing(settings, placement, self.memory, self._contents, self.directory,
-                                self.modules.runs_on, operations)
+                                self.modules.runs_on, operations, self._journal)
         self._streams = self._placing.streams
-        self._expected: int | None = None
+        self.expected: int | None = None
+        """The number of the next record."""
         self._opaque_at: dict[int, int] = {}
         self._takers = self._table()
+        self._steps = None if operations is not None or not recognise else Recognition(
+            self, Session(self._contents, self.memory, self._graphs, self._launches.tables, self._uploaded, self._told,
+                          self._module_record), self._placing, placement, self.directory, self._journal)
 
     def _table(self) -> dict[Kind, Callable[[Record], None]]:
         modules = self._module_record
         return {
-            Kind.EPOCH: self._epoch, Kind.DATA: modules, Kind.OUTCOME: self._outcome, Kind.DEVICE: modules,
+            Kind.EPOCH: self._epoch, Kind.DATA: self._data, Kind.OUTCOME: self._outcome, Kind.DEVICE: modules,
             Kind.CONTEXT: self._context, Kind.MODULE: self._module, Kind.FUNCTION: modules,
             Kind.STREAM: self._streams.announce, Kind.MEMORY: self._memory, Kind.RESERVATION: self.memory.reserve,
-            Kind.ARRAY: self._array, Kind.GRAPH_EXEC: self._graph, Kind.GRAPH_NODE: self._graphs.change,
+            Kind.ARRAY: self._array, Kind.GRAPH_EXEC: self._graph, Kind.GRAPH_NODE: self._graph_node,
             Kind.LINK_INPUT: modules, Kind.LINK_OUTPUT: modules, Kind.EXPORT: self._export, Kind.END: self._end,
             Kind.LAUNCH: self._launch, Kind.COPY: self._work, Kind.SET: self._work,
             Kind.GRAPH_LAUNCH: self._graph_launch, Kind.HOST_FUNCTION: self._work, Kind.MEMORY_OPERATIONS: self._work,
@@ -76,7 +92,7 @@ class Tracker:
     @property
     def open(self) -> tuple[Placed, ...]:
         """The launches of the segment that is not closed yet."""
-        return self._placing.open
+        return self._placing.open if self._steps is None else self._steps.open
 
     @property
     def tally(self) -> Tally:
@@ -91,28 +107,37 @@ class Tracker:
     def take(self, data: Buffer) -> list[Decision]:
         """Whole records; what was decided, in order. Raises RecordError for records that cannot be, and WireError for
         what is no record; nothing can be asked of the tracker after that."""
-        for record in records(data):
-            self._take(record)
+        if self._steps is not None:
+            self._steps.take(data)
+        else:
+            for record in records(data):
+                self.taken(record)
         return self._placing.given()
 
     def finish(self) -> list[Decision]:
         """No more records come."""
+        if self._steps is not None:
+            self._steps.leave()
         self._placing.step_over()
         return self._placing.given()
 
     def withdraw(self, device: int) -> None:
         """What was sent to a GPU has not arrived, or is gone: nothing is valid there."""
+        if self._steps is not None:
+            self._steps.leave()
+            self._steps.disturb()
         self.directory.withdraw(device)
 
-    def _take(self, record: Record) -> None:
+    def taken(self, record: Record) -> None:
+        """One record, whatever is known of steps."""
         kind = record.kind
         self.tally.records += 1
-        if record.sequence != self._expected and self._expected is not None:
-            if record.sequence < self._expected - 1:  # in a trace some records share a number
-                raise RecordError(record.sequence, kind.name, f"comes behind record {self._expected - 1}")
-            if kind is not Kind.EPOCH and record.sequence > self._expected:
+        if record.sequence != self.expected and self.expected is not None:
+            if record.sequence < self.expected - 1:  # in a trace some records share a number
+                raise RecordError(record.sequence, kind.name, f"comes behind record {self.expected - 1}")
+            if kind is not Kind.EPOCH and record.sequence > self.expected:
                 self._placing.lost()
-        self._expected = record.sequence + 1
+        self.expected = record.sequence + 1
         if record.flags & lib.WIRE_CAPTURED:
             return
         if kind not in _PASSING:
@@ -121,6 +146,8 @@ class Tracker:
             self.memory.settle()
         taker = self._takers.get(kind)
         if taker is not None:
+            if kind not in _REPEATED and self._steps is not None:
+                self._steps.changed()
             taker(record)
 
     # of the session
@@ -134,12 +161,26 @@ class Tracker:
         body = record.body
         if body.result:
             self._placing.failed(body.of)
+        elif not body.has_content:
+            return
         lo, hi = self._contents.range_of(body.of)
-        if lo < hi and (body.result or body.has_content):
+        gathered = lo < hi and any(valid.overlap(lo, hi) for valid in self.directory.valid)
+        if self._journal.on:
+            self._journal.told(record.sequence - body.of <= self._journal.place, lo < hi, gathered)
+        self._told(record, gathered)
+
+    def _told(self, record: Record, gathered: bool) -> None:
+        """Contents of a record, or that it failed; ``gathered``: before anybody could compare."""
+        body = record.body
+        lo, hi = self._contents.range_of(body.of)
+        if lo < hi:
             data = self._payloads.get(body.content) if body.has_content and not body.result else None
-            if any(valid.overlap(lo, hi) for valid in self.directory.valid):
-                data = None  # gathered before anybody could compare
-            self._contents.told(body.of, data)
+            self._contents.told(body.of, None if gathered else data)
+
+    def _data(self, record: Record) -> None:
+        if self._journal.on:
+            self._journal.note(Sent(self._journal.place))
+        self._module_record(record)
 
     # what there is
 
@@ -264,6 +305,8 @@ class Tracker:
         """Remember what a copy has put into device memory, if it is known."""
         body = record.body
         kind, at, width = body.content_kind, destination(body), body.width
+        if self._journal.on and kind != lib.WIRE_NO_CONTENT and body.from_.kind == lib.WIRE_SIDE_HOST:
+            self._journal.note(Uploaded(self._journal.place))
         if kind == lib.WIRE_NO_CONTENT or at is None or body.from_.kind != lib.WIRE_SIDE_HOST:
             return
         held, region = self.memory.find(at), self.memory.regions.find(at)
@@ -276,6 +319,8 @@ class Tracker:
         elif not body.flags & lib.WIRE_PINNED or body.flags & lib.WIRE_SYNCHRONOUS:
             data = bytes(tails.inline_content(record)) or self._payloads.get(body.content)
             if data is not None and len(data) == width:
+                if self._journal.on and kind == lib.WIRE_INLINE_CONTENT:
+                    self._journal.replaced(at, at + width)
                 self._contents.put(at, width, data, record.sequence)
 
     def _synchronize(self, record: Record) -> None:
@@ -297,9 +342,16 @@ class Tracker:
     def _key(self, node: Node) -> LaunchKey:
         return LaunchKey(self.modules.name(node.body.function), tuple(node.body.grid), tuple(node.body.block))
 
+    def _graph_node(self, record: Record) -> None:
+        if self._journal.on:
+            self._journal.note(Changed(self._journal.place))
+        self._graphs.change(record)
+
     def _graph_launch(self, record: Record) -> None:
         key = self._streams.key(record)
         graph = self._graphs.find(record.body.exec)
+        if self._journal.on:
+            self._journal.graph(record.body.exec, graph)
         self._streams.queued(key, record.sequence)
         if graph is None or not graph.whole:
             self._operate(record, What.OTHER, ANYTHING, Reason.UNKNOWN_GRAPH)

@@ -79,6 +79,12 @@ class Evaluator:
             if atoms.get(word) not in used and not any(a < word + 8 and word < b for a, b in parts)
         )
 
+    def relevant_bytes(self) -> tuple[tuple[int, int], ...]:
+        """Parts [first, last) of the parameter block, in order: launches of the same grid, block and shared memory
+        whose parameters are equal there touch the same bytes."""
+        words = {(word, word + 8) for word in self.words}
+        return tuple(sorted(words | {(n[1], n[1] + n[2]) for n in self.program.nodes if n[0] == "param"}))
+
     def _relevant(self, moved: frozenset[int]) -> tuple[slice, ...]:
         """Parts of the parameter block that the result depends on beyond the pointers ``moved``."""
         found = self._slices.get(moved)

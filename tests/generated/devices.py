@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Hashable
 
 from orchestrator.session.operations import Dimensions
 from orchestrator.session.step_classes import StepClass
@@ -10,6 +11,8 @@ from orchestrator.session.step_classes import StepClass
 
 class RandomDevices:
     """See :func:`random_devices`."""
+
+    ambiguous = 0
 
     def __init__(self, seed: int, gpus: int, home: float, mirrored: float, steady: bool, together: int) -> None:
         self.seed, self.gpus, self.home, self.mirrored = seed, gpus, home, mirrored
@@ -28,6 +31,9 @@ class RandomDevices:
         if share < self.home or device == home:
             return ()
         return (home, device) if share < self.home + self.mirrored else (device,)
+
+    def token(self) -> Hashable:
+        return 0 if self.steady and self.together == 1 else None
 
     def step_over(self, step: StepClass | None) -> None:
         pass

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Hashable
 
 from orchestrator.session.operations import Dimensions
 from orchestrator.session.placement import named
@@ -12,6 +13,8 @@ from orchestrator.session.step_classes import StepClass
 class Random:
     """Each of ``gpus`` GPUs gets the same share of the launches; of those that do not stay at home the share
     ``mirrored`` is mirrored. What a launch gets depends on ``seed``, its kernel, its grid and its place in the step."""
+
+    ambiguous = 0
 
     def __init__(self, seed: int, gpus: int, mirrored: float = 0.25) -> None:
         self._seed, self._gpus, self._mirrored = seed, gpus, mirrored
@@ -24,6 +27,9 @@ class Random:
         high, low = divmod(drawn, 1 << 32)
         gpu = low % self._gpus
         return named((home, gpu) if high < self._mirrored * (1 << 32) else (gpu,), home)
+
+    def token(self) -> Hashable:
+        return 0
 
     def step_over(self, step: StepClass | None) -> None:
         self._index = 0

@@ -8,6 +8,7 @@ into question, the launch stays at home. So no launch goes where only another cl
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Hashable
 
 from orchestrator.session.operations import Dimensions
 from orchestrator.session.placement import named
@@ -48,7 +49,7 @@ class _Placed:
 
     def over(self) -> None:
         """A step was of this class."""
-        self._taken[self._chosen] += 1
+        self._taken[self.chosen] += 1
         self._choose()
 
     def _choose(self) -> None:
@@ -56,8 +57,8 @@ class _Placed:
         choice is the same in every run."""
         steps = sum(self._taken) + 1
         behind = [mixed.share * steps - taken for mixed, taken in zip(self._mixture, self._taken, strict=True)]
-        self._chosen = behind.index(max(behind))
-        self._now = self._mixture[self._chosen].launches
+        self.chosen = behind.index(max(behind))
+        self._now = self._mixture[self.chosen].launches
 
 
 class FilePlacement:
@@ -72,7 +73,7 @@ class FilePlacement:
         self._placed: dict[str, _Placed] = {}
         self._others: OrderedDict[str, Launches] = OrderedDict()
         self._candidates: list[_Placed] = []
-        self._index = 0
+        self._index = self._version = 0
 
     def devices(self, kernel: str, grid: Dimensions, block: Dimensions, home: int) -> tuple[int, ...]:
         if not self._candidates:
@@ -87,6 +88,10 @@ class FilePlacement:
         if len(wanted) > 1:
             self.ambiguous += 1
         return wanted.pop() if len(wanted) == 1 else ()
+
+    def token(self) -> Hashable:
+        """Which classes have been seen, as far as it matters, and what each of those with a placement wants next."""
+        return self._version, tuple([placed.chosen for placed in self._placed.values()])
 
     def step_over(self, step: StepClass | None) -> None:
         if step is not None:
@@ -109,6 +114,7 @@ class FilePlacement:
                 return
             self.faults[signature] = fault
         if signature not in self._others:
+            self._version += 1
             self._others[signature] = launches
             for placed in self._placed.values():
                 placed.meet(signature, launches)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
@@ -23,6 +23,8 @@ class Rule(NamedTuple):
 class Rules:
     """The first rule that a launch matches holds; a launch that matches none stays at home."""
 
+    ambiguous = 0
+
     def __init__(self, rules: Sequence[Rule]) -> None:
         self.rules = tuple(rules)
 
@@ -31,6 +33,9 @@ class Rules:
             if (rule.grid is None or rule.grid == grid) and fnmatchcase(kernel, rule.pattern):
                 return named(rule.gpus, home)
         return ()
+
+    def token(self) -> Hashable:
+        return 0
 
     def step_over(self, step: StepClass | None) -> None:
         pass

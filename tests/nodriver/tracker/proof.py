@@ -58,8 +58,13 @@ class Run:
 class Listed:
     """A placement for tests: what each launch gets, in order; those that are not in the list stay."""
 
+    ambiguous = 0
+
     def __init__(self, devices: Iterable[tuple[int, ...]]) -> None:
         self._left = iter([*devices])
+
+    def token(self) -> None:
+        return None
 
     def devices(self, kernel: str, grid: Dimensions, block: Dimensions, home: int) -> tuple[int, ...]:
         return next(self._left, ())
