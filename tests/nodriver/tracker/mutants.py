@@ -35,6 +35,8 @@ class Mutant(NamedTuple):
 _M = Mutant
 
 ADDRESSES = (
+    _M("runs of mappings are told apart", 1, "memory", "            if address != end:", "            if True:",
+       "two_mappings_in_one_piece"),
     _M("copies at one address only", 1, "touched", "return memory.spread((*_side", "return (lambda e: e)((*_side",
        "copied_by_its_other_address"),
     _M("sets at one address only", 1, "tracker", "self.memory.spread(filled(work.body))", "filled(work.body)",
@@ -131,6 +133,9 @@ SEGMENTS = (
        "gathers_and_applies_what_is_added_to"),
 )
 ORDER = (
+    _M("the end closes no segment", 6, "tracker",
+       "        self._placing.step_over()\n        return self._placing.given()",
+       "        return self._placing.given()", "the_last_launch"),
     _M("no fork", 6, "placing", "waits = tuple(other for other in self.streams.active if other != key)", "waits = ()",
        "a_stream_has_launched"),
     _M("a fork waits for one stream", 6, "placing", "for other in self.streams.active if other != key)",
@@ -249,11 +254,11 @@ REBASING = (
        "lo - min(touched[number].regions or [touched[number].address]), hi - lo)", "the_second_page_alone"),
 )
 TABLES = (
-    _M("known bytes are not compared", 10, "segments", "assumed=_assumed(gather, contents, segment)", "assumed=()",
-       "a_table_is_another"),
-    _M("what the segment writes later is not compared", 10, "segments", "(*contents.within(lo, hi), *relied)",
-       "contents.within(lo, hi)", "a_table_that_its_segment_writes_afterwards"),
-    _M("what is known is compared if it was relied on", 10, "segments", "(*contents.within(lo, hi), *relied)", "relied",
+    _M("known bytes are not compared", 10, "segments", "assumed=contents.assumed(gather, relied(segment.placed))",
+       "assumed=()", "a_table_is_another"),
+    _M("what the segment writes later is not compared", 10, "contents", "(*self.within(lo, hi), *relied)",
+       "self.within(lo, hi)", "a_table_that_its_segment_writes_afterwards"),
+    _M("what is known is compared if it was relied on", 10, "contents", "(*self.within(lo, hi), *relied)", "relied",
        "a_table_that_is_gathered_for_its_own_sake"),
     _M("a mismatch leaves all valid", 10, "tracker", "        self.directory.withdraw(device)\n", "        pass\n",
        "nothing_is_valid_behind_a_mismatch"),
@@ -273,10 +278,10 @@ TABLES = (
        "a_table_that_its_segment_has_written"),
     _M("tables outlive their memory", 10, "tracker", "        self._contents.forget(lo, hi)\n\n    def _array",
        "\n    def _array", "a_table_in_memory_that_is_new"),
-    _M("copies that failed", 10, "tracker", "            self._contents.told(body.of, data)\n", "",
-       "a_table_that_was_not_copied"),
-    _M("tables that are told too late", 10, "tracker", "                data = None  # gathered",
-       "                pass  # gathered", "a_table_that_was_gathered_before_it_is_told"),
+    _M("copies that failed", 10, "tracker", "            self._contents.told(body.of, None if gathered else data)\n",
+       "            pass\n", "a_table_that_was_not_copied"),
+    _M("tables that are told too late", 10, "tracker", "None if gathered else data", "data",
+       "a_table_that_was_gathered_before_it_is_told"),
     _M("pinned memory that is read later", 10, "tracker",
        "elif not body.flags & lib.WIRE_PINNED or body.flags & lib.WIRE_SYNCHRONOUS:", "else:",
        "a_table_written_by_an_unknown_copy"),
@@ -285,12 +290,12 @@ TABLES = (
     _M("launches are remembered beyond their tables", 10, "contents",
        "            self._pieces.remove(lo, hi)\n            self.version += 1",
        "            self._pieces.remove(lo, hi)", "the_same_launch_with_its_table_forgotten"),
-    _M("launches are remembered beyond other tables", 10, "launches", "tail, self._memory.version, known)",
-       "tail, self._memory.version)", "the_same_launch_with_another_table"),
-    _M("launches are remembered without their parameters", 9, "launches", "body.flags, tail, self._memory",
+    _M("launches are remembered beyond other tables", 10, "launches", "said, self._memory.version, known)",
+       "said, self._memory.version)", "the_same_launch_with_another_table"),
+    _M("launches are remembered without their parameters", 9, "launches", "body.flags, said, self._memory",
        "body.flags, self._memory", "the_same_kernel_with_other_parameters"),
-    _M("launches are remembered without their memory", 11, "launches", "tail, self._memory.version, known)",
-       "tail, known)", "the_same_launch_on_other_memory"),
+    _M("launches are remembered without their memory", 11, "launches", "said, self._memory.version, known)",
+       "said, known)", "the_same_launch_on_other_memory"),
     _M("launches are remembered without their blocks", 9, "launches", "body.grid, body.block, body.shared",
        "body.grid, body.shared", "the_same_kernel_with_other_parameters"),
 )
@@ -311,6 +316,10 @@ ENDS = (
        "memory_that_overlaps_memory_that_ended_unseen"),
 )
 VARIABLES = (
+    _M("opaque work writes no variable", 12, "tally", "self.opaque.total() + self.gaps", "self.gaps",
+       "something_unknown_has_written_a_variable"),
+    _M("lost work writes no variable", 12, "tally", "self.opaque.total() + self.gaps", "self.opaque.total()",
+       "a_variable_that_a_lost_launch_wrote"),
     _M("variables are always as the module says", 12, "tracker",
        "if self._opaque_at.get(variable.module) == self.tally.unknown_work:", "if True:",
        "something_unknown_has_written_a_variable"),
@@ -321,6 +330,8 @@ VARIABLES = (
        "a_variable_as_its_module_says"),
 )
 GAPS = (
+    _M("copies to the host end no step", 13, "tracker", "            if ends_step(record):\n",
+       "            if False:\n", "a_copy_to_the_host_ends_a_step"),
     _M("replicas outlive a gap", 13, "placing", "        self._directory.withdraw()\n", "", "what_a_lost_record_wrote"),
     _M("tables outlive a gap", 13, "placing", "        self._contents.clear()\n", "",
        "a_table_that_a_lost_record_wrote"),
@@ -330,10 +341,16 @@ GAPS = (
        "a_launch_before_the_next_step"),
     _M("nothing is sent behind a gap", 13, "placing", "step_over(self.classes.over())\n        self._off = False",
        "step_over(self.classes.over())", "a_launch_before_the_next_step"),
-    _M("a gap that nobody tells", 13, "tracker", "                self._placing.lost()\n        self._expected",
-       "                pass\n        self._expected", "a_record_is_missing_and_nobody_says_so"),
+    _M("a gap that nobody tells", 13, "tracker",
+       "                self._placing.lost()\n        self.expected", "                pass\n        self.expected",
+       "a_record_is_missing_and_nobody_says_so"),
 )
 GRAPHS = (
+    _M("graphs allocate nothing", 14, "tracker",
+       "            self.memory.allocate(record.sequence, node.body, context)\n", "            pass\n",
+       "memory_of_a_graph"),
+    _M("nodes of other GPUs are sent", 14, "placing", "if self._off or home != self.home(key.context):",
+       "if self._off:", "a_node_of_another_gpu"),
     _M("edges do not count", 14, "graphs", "        before[second].add(first)\n", "        pass\n",
        "edges_say_the_order"),
     _M("nodes that are switched off run", 14, "graphs", "            if node.enabled:\n                yield",
@@ -352,9 +369,11 @@ GRAPHS = (
        "a_child_is_behind_what_is_before_it"),
     _M("children are over before their nodes", 14, "graphs", "            before[parent].add(position)\n",
        "            pass\n", "what_is_behind_a_child"),
-    _M("what stays at home is not said", 14, "placing",
-       "                self.decisions.append(Rest(self._graph, tuple(self._rest)))\n", "", "a_graph_is_taken_apart"),
-    _M("the rest comes behind the jobs", 14, "placing", "        self._flush()\n        self.decisions += found\n",
+    _M("what stays at home is not said", 14, "placing", "                self.decisions.append(rest)\n", "",
+       "a_graph_is_taken_apart"),
+    _M("the rest comes behind the jobs", 14, "placing",
+       "        self._flush()\n        if self._journal.on:\n            self._journal.decided(found)\n"
+       "        self.decisions += found\n",
        "        self.decisions += found\n        self._flush()\n", "a_set_between_two_nodes"),
     _M("launches of a graph at home are not said", 14, "placing",
        "        self._written_at_home(prepared.effects)\n        self._stays(node)\n",

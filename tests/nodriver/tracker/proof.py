@@ -37,20 +37,21 @@ class Way(NamedTuple):
 
 @dataclass
 class Run:
-    """What came of it. ``sent`` and ``mirrored`` count launches of jobs, ``refused`` segments; ``mirrors``: the numbers
-    of mirrored jobs."""
+    """What came of it. ``sent`` and ``mirrored`` count launches of jobs, ``refused`` segments; ``known``: steps that
+    were taken as a whole; ``mirrors``: the numbers of mirrored jobs."""
 
     outcome: Outcome
     jobs: int = 0
     sent: int = 0
     mirrored: int = 0
     evicted: int = 0
+    known: int = 0
     mirrors: set[int] = field(default_factory=set)
     refused: Counter[Reason] = field(default_factory=Counter)
 
     def seen(self) -> Counter[str]:
         """All that, counted."""
-        found = Counter(jobs=self.jobs, sent=self.sent, mirrored=self.mirrored, evicted=self.evicted,
+        found = Counter(jobs=self.jobs, sent=self.sent, mirrored=self.mirrored, evicted=self.evicted, known=self.known,
                         mismatches=len(self.outcome.mismatches), voided=len(self.outcome.voided))
         return found + Counter({reason.value: count for reason, count in self.refused.items()})
 
@@ -118,6 +119,7 @@ def placed(program: Iterable[Given], way: Way, told: Mapping[int, bytes] = {}, t
     gpus = tuple([Gpu(room, way.capability) for room in way.rooms])
     made = tracker(Settings(gpus, way.home, way.promised), way.placement(), CODE)
     run.outcome = Shadow(len(gpus), way.order, way.home).run(program, _Witness(made, told, run))
+    run.known = made._steps.recognised
     return run
 
 

@@ -9,6 +9,7 @@ from tests.nodriver.tracker.scenes import (
     ADD,
     BYTES,
     CONTEXT,
+    COUNT,
     GROW,
     ODD,
     ONE,
@@ -21,9 +22,10 @@ from tests.nodriver.tracker.scenes import (
     Scene,
     scene,
 )  # fmt: skip
+from tests.program_records import MODULE
 
 FIRST, SECOND, THIRD, CHILD = 0x40, 0x41, 0x42, 0x43
-OTHER = 0xC100
+OTHER, TOTAL = 0xC100, 0x10_0001_0000
 
 
 def _put(p: Scene) -> None:
@@ -159,7 +161,18 @@ def a_node_of_another_gpu(p: Scene) -> None:
     _put(p)
     p.record(Kind.DEVICE, ordinal=1, capability=80, memory=1 << 30, name_bytes=3, tail=b"GPU")
     p.record(Kind.CONTEXT, handle=OTHER, device=2)
-    p.graph([node(FIRST, GROW, B, A, 1), set_node(SECOND, C, 5, context=OTHER)], [(FIRST, SECOND)])
+    p.graph([node(FIRST, GROW, B, A, 1), node(SECOND, ADD, C, B, 5, context=OTHER)], [(FIRST, SECOND)])
+    p.launch_graph()
+    _end(p)
+
+
+@scene("1 1", 1)
+def memory_of_a_graph(p: Scene) -> None:
+    _put(p)
+    nodes = [tails.encode_node(NodeKind.ALLOCATE, node=FIRST, address=D, bytes=BYTES, device=0),
+             node(SECOND, ADD, D, A, 1), node(THIRD, ADD, B, D, 1),
+             tails.encode_node(NodeKind.FREE, node=CHILD, address=D)]
+    p.graph(nodes, [(FIRST, SECOND), (SECOND, THIRD), (THIRD, CHILD)])
     p.launch_graph()
     _end(p)
 
@@ -241,6 +254,30 @@ def a_launch_before_the_next_step(p: Scene) -> None:
     p.run(GROW, B, A, 1)
     p.synchronize()
     p.run(GROW, B, A, 1)
+    _end(p)
+
+
+@scene("1 1 1", 2)
+def a_copy_to_the_host_ends_a_step(p: Scene) -> None:
+    _put(p)
+    p.run(ADD, B, A, 1)
+    p.synchronize()
+    _lose(p, p.set(A, 9))
+    _again(p)
+    p.run(GROW, B, A, 1)
+    p.get(B)
+    p.run(GROW, B, A, 1)
+    _end(p)
+
+
+@scene("1", 1)
+def a_variable_that_a_lost_launch_wrote(p: Scene) -> None:
+    _put(p)
+    _lose(p, p.run(COUNT, B, A, 3, block=1))
+    _again(p)
+    p.synchronize()
+    p.memory(TOTAL, 4, lib.WIRE_VARIABLE, owner=MODULE, name_bytes=5, tail=b"total")
+    p.run(COUNT, B, A, 3, block=1)
     _end(p)
 
 

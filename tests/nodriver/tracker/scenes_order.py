@@ -347,3 +347,7 @@ def no_image(p: Scene) -> None:
     _end(p)
 
 
+@scene("1", 1)
+def the_last_launch(p: Scene) -> None:
+    p.put(A)
+    p.run(ADD, B, A, 1)

@@ -13,14 +13,12 @@ import pytest
 
 from orchestrator.session.tracker import Tracker
 from tests.material import ROOT
-from tests.nodriver.tracker import scenes_graphs, scenes_memory, scenes_order, scenes_stale, scenes_tables
+from tests.nodriver.tracker.all_scenes import SCENES
 from tests.nodriver.tracker.altered import altered, source
 from tests.nodriver.tracker.mutants import MUTANTS, Mutant
-from tests.nodriver.tracker.scenes import SCENES
 from tests.nodriver.tracker.test_dependencies import check_edges, check_orders
 from tests.nodriver.tracker.work import random_operations
 
-assert all((scenes_graphs, scenes_memory, scenes_order, scenes_stale, scenes_tables)), "they fill the table"
 KNOWN: dict[str, Any] = {}
 """Scenes, and what comes of them at home."""
 PROGRAMS, READS = 1000, ("R", "R", "R", "R", "MUSTW")

@@ -7,10 +7,7 @@ from typing import Any
 import pytest
 
 from orchestrator.session.tracker import Tracker
-from tests.nodriver.tracker import scenes_graphs, scenes_memory, scenes_order, scenes_stale, scenes_tables
-from tests.nodriver.tracker.scenes import SCENES
-
-assert all((scenes_graphs, scenes_memory, scenes_order, scenes_stale, scenes_tables)), "they fill the table"
+from tests.nodriver.tracker.all_scenes import SCENES
 
 
 @pytest.mark.parametrize("name", sorted(SCENES))
