@@ -275,18 +275,20 @@ def a_table_that_its_segment_writes_afterwards(p: Scene) -> None:
     p.get(D + BYTES)
 
 
-@scene(". 1 1 . 1 1", 2)
+@scene("1 1 . 1 1 . 1 1", 3)
 def the_same_launch_with_another_table(p: Scene) -> None:
     _begin(p)
+    _hold(p)
     p.run(SCATTER, D, C, 7)
     _hold(p)
     _table(p, SECOND)
     _stale(p)
 
 
-@scene(". 1 1 . 1 1", 2)
+@scene("1 1 . 1 1 . 1 1", 3)
 def the_same_launch_with_its_table_forgotten(p: Scene) -> None:
     _begin(p)
+    _hold(p)
     p.run(SCATTER, D, C, 7)
     _hold(p)
     _copied(p)
