@@ -98,6 +98,7 @@ class Reason(StrEnum):
     NO_IMAGE = "no_image", Kind.REFUSED, "The GPU cannot compile the PTX that describes the kernel."
     FULL_DEVICE = "full_device", Kind.REFUSED, "The GPU has not enough memory for the replicas."
     UNKNOWN_ADDRESS = "unknown_address", Kind.REFUSED, "A module variable must be read, and its address is not known."
+    FOREIGN_VARIABLE = "foreign_variable", Kind.REFUSED, "The launch touches a variable of another kernel's module."
     NOT_DETERMINISTIC = "not_deterministic", Kind.REFUSED, "A launch to be mirrored may give other bytes each time."
     DEVICE_VARIANT = "device_variant", Kind.REFUSED, "A launch to be mirrored may give other bytes on another GPU."
     CONTENT_MISMATCH = "content_mismatch", Kind.REFUSED, "A table does not hold what the program was seen to put there."

@@ -145,6 +145,8 @@ def _needs(segment: Segment, device: int, directory: Directory, memory: Memory) 
             name = one.launch.kernel.name
             if held is None or effect.hi > held.end:
                 raise _Refusal(Reason.UNKNOWN_BASE, name)
+            if held.kind == lib.WIRE_VARIABLE and held.module != one.launch.kernel.module:
+                raise _Refusal(Reason.FOREIGN_VARIABLE, name)
             needs.touched[held.number] = held
             if effect.kind != "MUSTW":
                 missing = [part for lo, hi in valid.missing(effect.lo, effect.hi) for part in made.missing(lo, hi)]

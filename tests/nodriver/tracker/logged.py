@@ -52,6 +52,7 @@ class Followed:
         self.decisions: list[Decision] = []
         self.runs: dict[int, int] = {}
         self._run = 0
+        self._wish: tuple[int, ...] = ()
         self._placement = placement
         self.tracker = Tracker(Settings(GPUS), self, Code(), self._operation)
         with Trace(path) as trace:
@@ -66,9 +67,8 @@ class Followed:
         return self.tracker.tally
 
     def devices(self, kernel: str, grid: Dimensions, block: Dimensions, home: int) -> tuple[int, ...]:
-        wish = self._placement.devices(kernel, grid, block, home)
-        self.wishes[self.launches[-1].sequence, self.launches[-1].node] = wish
-        return wish
+        self._wish = self._placement.devices(kernel, grid, block, home)
+        return self._wish
 
     def step_over(self, step: StepClass | None) -> None:
         if step is not None:
@@ -80,6 +80,7 @@ class Followed:
     def _operation(self, operation: Operation) -> None:
         if operation.what is What.LAUNCH:
             self.launches.append(operation)
+            self.wishes[operation.sequence, operation.node] = self._wish
 
     def _count_runs(self, batch: bytes) -> None:
         """Launches that nothing separates which closes a segment have the same number."""
