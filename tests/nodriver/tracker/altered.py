@@ -55,6 +55,7 @@ def _aside(kept: frozenset[str]) -> Iterator[None]:
     for name in before:
         if name.removeprefix(prefix) not in kept:
             del sys.modules[name]
+            vars(package).pop(name.removeprefix(prefix), None)  # "from package import name" looks there first
     try:
         yield
     finally:

@@ -11,11 +11,14 @@ from typing import Any
 
 import pytest
 
+from orchestrator.session.placements.text import parse_placement
 from orchestrator.session.tracker import Tracker
+from tests.generated import random_program
 from tests.material import ROOT
 from tests.nodriver.tracker.all_scenes import SCENES
 from tests.nodriver.tracker.altered import altered, source
 from tests.nodriver.tracker.mutants import MUTANTS, Mutant
+from tests.nodriver.tracker.proof import ROOM, Way, bare, placed
 from tests.nodriver.tracker.test_dependencies import check_edges, check_orders
 from tests.nodriver.tracker.work import random_operations
 
@@ -63,6 +66,15 @@ def test_a_mutant_is_found_out(mutant: Mutant, record_property: Callable[[str, o
 def same() -> Any:
     """The tracker loaded anew with its own text."""
     return altered("tracker", source("tracker").read_text(encoding="utf-8")).Tracker
+
+
+def test_a_tracker_loaded_anew_is_one_of_its_own(same: Any) -> None:
+    """It has no module but its own, and does as the other one, also with steps that it knows."""
+    program = random_program(18, 60, {"loops", "tables"}).records
+    way = Way((ROOM,) * 3, lambda: parse_placement("*=1", 3))
+    runs = [placed(program, way, tracker=tracker) for tracker in (same, Tracker)]
+    assert runs[0].known and runs[0].seen() == runs[1].seen()
+    assert [run.outcome.differences(bare(program, way)) for run in runs] == [[], []]
 
 
 @pytest.mark.parametrize("scene", sorted({mutant.scene for mutant in MUTANTS if mutant.module != "dependencies"}))
