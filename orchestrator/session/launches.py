@@ -268,7 +268,7 @@ class Launches:
 
 def _prepared(launch: Launch, effects: tuple[Effect, ...], opaque: Reason | None) -> Prepared:
     key = LaunchKey(launch.kernel.name, launch.grid, launch.block)
-    return Prepared(launch, effects, opaque, key, launch_text(*key))
+    return Prepared(launch, effects, opaque, key, launch_text(key))
 
 
 def _said(body: Any, attributes: Iterable[Any]) -> Iterable[Reason]:

@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 from orchestrator.session.code import Code
 from orchestrator.session.intervals import Intervals
 from orchestrator.session.jobs import Decision, Job, Refused, Span
-from orchestrator.session.operations import Dimensions, Operation, What
+from orchestrator.session.operations import Operation, What
 from orchestrator.session.placement import Placement
 from orchestrator.session.placing import Settings
 from orchestrator.session.step_classes import STEADY, StepClass
+from orchestrator.session.steps import LaunchKey
 from orchestrator.session.tracker import Tracker
 from shim.wire import Buffer
 from tessera.errors import TesseraError
@@ -125,8 +126,8 @@ class _Run:
 
     # as a placement
 
-    def devices(self, kernel: str, grid: Dimensions, block: Dimensions, home: int) -> tuple[int, ...]:
-        return self._placement.devices(kernel, grid, block, home)
+    def devices(self, launch: LaunchKey, home: int) -> tuple[int, ...]:
+        return self._placement.devices(launch, home)
 
     def token(self) -> None:
         """Steps are not taken as a whole where every operation is heard of."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Protocol
 
-from orchestrator.session.operations import Dimensions
 from orchestrator.session.step_classes import StepClass
+from orchestrator.session.steps import LaunchKey
 
 
 class Placement(Protocol):
@@ -16,7 +16,7 @@ class Placement(Protocol):
 
     ambiguous: int
 
-    def devices(self, kernel: str, grid: Dimensions, block: Dimensions, home: int) -> tuple[int, ...]:
+    def devices(self, launch: LaunchKey, home: int) -> tuple[int, ...]:
         """GPUs by their numbers in the fleet. Empty, or ``(home,)``: where it was launched; ``(d,)``: sent to d;
         ``(home, d, ...)``: at home and mirrored on d."""
 
@@ -34,7 +34,7 @@ class Home:
 
     ambiguous = 0
 
-    def devices(self, kernel: str, grid: Dimensions, block: Dimensions, home: int) -> tuple[int, ...]:
+    def devices(self, launch: LaunchKey, home: int) -> tuple[int, ...]:
         return ()
 
     def token(self) -> Hashable:

@@ -86,7 +86,7 @@ class Placing:
     def where(self, launch: LaunchKey, key: StreamKey, context: int) -> Where:
         """The next launch's place: in a stream, to run in a context, as nodes of graphs may have one of their own."""
         home = self.home(context)
-        devices = self._placement.devices(*launch, home)
+        devices = self._placement.devices(launch, home)
         others = tuple([device for device in devices if device != home])
         if self._off or home != self.home(key.context):
             others = ()

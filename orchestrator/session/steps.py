@@ -19,11 +19,12 @@ SIGNATURE_BYTES = 8
 
 
 class LaunchKey(NamedTuple):
-    """What launches of two steps have in common if the steps are alike."""
+    """What launches of two steps have in common if the steps are alike. ``in_graph``: it is a graph's."""
 
     kernel: str
     grid: Dimensions
     block: Dimensions
+    in_graph: bool = False
 
 
 class Step(NamedTuple):
@@ -38,10 +39,12 @@ class Step(NamedTuple):
     signature: str
 
 
-def launch_text(kernel: str, grid: Dimensions, block: Dimensions) -> bytes:
+def launch_text(launch: LaunchKey) -> bytes:
     """What a signature is made of, for the launch of a kernel; its name as :func:`shim.tails.name` has it."""
-    name = kernel if kernel.isascii() else kernel.encode(errors="surrogateescape").decode(errors="replace")
-    return f"{name} {grid} {block}".encode()
+    name = launch.kernel
+    if not name.isascii():
+        name = name.encode(errors="surrogateescape").decode(errors="replace")
+    return f"{name} {launch.grid} {launch.block}".encode()
 
 
 def graph_text(launches: Iterable[bytes]) -> bytes:

@@ -343,10 +343,10 @@ class Tracker:
     def _graph(self, record: Record) -> None:
         graph = self._graphs.announce(record)
         keys = [self._key(node) for node in graph.nodes if node.kind is NodeKind.LAUNCH]
-        graph.text = graph_text([launch_text(*key) for key in keys])
+        graph.text = graph_text([launch_text(key) for key in keys])
 
     def _key(self, work: Record | Node) -> LaunchKey:
-        return LaunchKey(self.modules.name(work.body.function), work.body.grid, work.body.block)
+        return LaunchKey(self.modules.name(work.body.function), work.body.grid, work.body.block, isinstance(work, Node))
 
     def _graph_node(self, record: Record) -> None:
         if self._journal.on:

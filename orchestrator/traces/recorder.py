@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from orchestrator.session.steps import Steps, ends_step, graph_text, launch_text
+from orchestrator.session.steps import LaunchKey, Steps, ends_step, graph_text, launch_text
 from orchestrator.traces import payloads
 from orchestrator.traces.bodies import Bodies
 from orchestrator.traces.objects import Objects
@@ -289,4 +289,4 @@ class Recorder:
 
     def _launch_text(self, work: Record | tails.Node) -> bytes:
         body = work.body
-        return launch_text(self._objects.said("kernel", body.function, 3) or "", body.grid, body.block)
+        return launch_text(LaunchKey(self._objects.said("kernel", body.function, 3) or "", body.grid, body.block))

@@ -7,6 +7,7 @@ from collections.abc import Hashable
 
 from orchestrator.session.operations import Dimensions
 from orchestrator.session.step_classes import StepClass
+from orchestrator.session.steps import LaunchKey
 
 
 class RandomDevices:
@@ -20,12 +21,13 @@ class RandomDevices:
         self._counts: dict[tuple[str, Dimensions], int] = {}
         self._launches = 0
 
-    def devices(self, kernel: str, grid: Dimensions, block: Dimensions, home: int) -> tuple[int, ...]:
-        count = self._counts[kernel, grid] = self._counts.get((kernel, grid), -1) + 1
-        what = (self.seed, kernel, grid, 0 if self.steady else count)
+    def devices(self, launch: LaunchKey, home: int) -> tuple[int, ...]:
+        what = launch.kernel, launch.grid
+        count = self._counts[what] = self._counts.get(what, -1) + 1
+        whole = (self.seed, *what, 0 if self.steady else count)
         run = self._launches // self.together
         self._launches += 1
-        data = repr((self.seed, run) if self.together > 1 else what).encode()
+        data = repr((self.seed, run) if self.together > 1 else whole).encode()
         number = int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "little")
         share, device = (number >> 8 & 0xFFFF) / 0x10000, (number >> 32) % self.gpus
         if share < self.home or device == home:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Hashable
 
-from orchestrator.session.operations import Dimensions
 from orchestrator.session.placement import named
 from orchestrator.session.step_classes import StepClass
+from orchestrator.session.steps import LaunchKey
 
 
 class Random:
@@ -20,8 +20,8 @@ class Random:
         self._seed, self._gpus, self._mirrored = seed, gpus, mirrored
         self._index = 0
 
-    def devices(self, kernel: str, grid: Dimensions, block: Dimensions, home: int) -> tuple[int, ...]:
-        text = f"{self._seed} {kernel} {grid} {self._index}"
+    def devices(self, launch: LaunchKey, home: int) -> tuple[int, ...]:
+        text = f"{self._seed} {launch.kernel} {launch.grid} {self._index}"
         self._index += 1
         drawn = int.from_bytes(hashlib.blake2b(text.encode(errors="surrogateescape"), digest_size=8).digest())
         high, low = divmod(drawn, 1 << 32)

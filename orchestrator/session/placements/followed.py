@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Hashable
 
-from orchestrator.session.operations import Dimensions
 from orchestrator.session.placement import named
 from orchestrator.session.placements.file import Mixed, Mixtures
 from orchestrator.session.step_classes import MOST_CLASSES, StepClass
@@ -75,13 +74,13 @@ class FilePlacement:
         self._candidates: list[_Placed] = []
         self._index = self._version = 0
 
-    def devices(self, kernel: str, grid: Dimensions, block: Dimensions, home: int) -> tuple[int, ...]:
+    def devices(self, launch: LaunchKey, home: int) -> tuple[int, ...]:
         if not self._candidates:
             return ()
-        index, key = self._index, (kernel, grid, block)
+        index = self._index
         self._index += 1
         self._candidates = [placed for placed in self._candidates
-                            if index < len(placed.launches) and placed.launches[index] == key]
+                            if index < len(placed.launches) and placed.launches[index] == launch]
         wanted = {named(placed.gpus(index), home) for placed in self._candidates}
         if any(index < placed.alike for placed in self._candidates):
             wanted.add(())

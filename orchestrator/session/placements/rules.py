@@ -9,6 +9,7 @@ from typing import NamedTuple
 from orchestrator.session.operations import Dimensions
 from orchestrator.session.placement import named
 from orchestrator.session.step_classes import StepClass
+from orchestrator.session.steps import LaunchKey
 
 
 class Rule(NamedTuple):
@@ -28,9 +29,9 @@ class Rules:
     def __init__(self, rules: Sequence[Rule]) -> None:
         self.rules = tuple(rules)
 
-    def devices(self, kernel: str, grid: Dimensions, block: Dimensions, home: int) -> tuple[int, ...]:
+    def devices(self, launch: LaunchKey, home: int) -> tuple[int, ...]:
         for rule in self.rules:
-            if (rule.grid is None or rule.grid == grid) and fnmatchcase(kernel, rule.pattern):
+            if (rule.grid is None or rule.grid == launch.grid) and fnmatchcase(launch.kernel, rule.pattern):
                 return named(rule.gpus, home)
         return ()
 

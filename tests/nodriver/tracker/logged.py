@@ -12,11 +12,12 @@ from typing import Any, NamedTuple
 
 from orchestrator.session.code import Code
 from orchestrator.session.jobs import Decision
-from orchestrator.session.operations import Dimensions, Operation, What
+from orchestrator.session.operations import Operation, What
 from orchestrator.session.placement import Placement
 from orchestrator.session.placing import Settings
 from orchestrator.session.segments import Gpu
 from orchestrator.session.step_classes import StepClass
+from orchestrator.session.steps import LaunchKey
 from orchestrator.session.tally import Tally
 from orchestrator.session.tracker import Tracker
 from orchestrator.traces.reader import Trace
@@ -66,8 +67,8 @@ class Followed:
     def tally(self) -> Tally:
         return self.tracker.tally
 
-    def devices(self, kernel: str, grid: Dimensions, block: Dimensions, home: int) -> tuple[int, ...]:
-        self._wish = self._placement.devices(kernel, grid, block, home)
+    def devices(self, launch: LaunchKey, home: int) -> tuple[int, ...]:
+        self._wish = self._placement.devices(launch, home)
         return self._wish
 
     def step_over(self, step: StepClass | None) -> None:

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 from orchestrator.session.code import Code
 from orchestrator.session.jobs import Decision, Job, Placed, Refused
-from orchestrator.session.operations import Dimensions
 from orchestrator.session.placement import Placement
 from orchestrator.session.placing import Settings
 from orchestrator.session.segments import Gpu
 from orchestrator.session.step_classes import StepClass
+from orchestrator.session.steps import LaunchKey
 from orchestrator.session.tracker import Tracker
 from shim.wire import records
 from tessera.reasons import Reason
@@ -67,7 +67,7 @@ class Listed:
     def token(self) -> None:
         return None
 
-    def devices(self, kernel: str, grid: Dimensions, block: Dimensions, home: int) -> tuple[int, ...]:
+    def devices(self, launch: LaunchKey, home: int) -> tuple[int, ...]:
         return next(self._left, ())
 
     def step_over(self, step: StepClass | None) -> None:

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orchestrator.session.placement import Placement
+from orchestrator.session.steps import LaunchKey
 from ptxparse.api import Allocations, evaluate
 from shim import tails
 from shim.wire import Kind, NodeKind, fault, lib, records
@@ -318,8 +319,8 @@ def test_random_devices() -> None:
     placement: Placement = random_devices(3, 4)
     again: Placement = random_devices(3, 4)
     asked = [(f"k{k % 5}", (k % 3 + 1, 1, 1), (32, 1, 1), k % 4) for k in range(400)]
-    found = [placement.devices(*each) for each in asked]
-    assert found == [again.devices(*each) for each in asked]
+    found = [placement.devices(LaunchKey(*each[:3]), each[3]) for each in asked]
+    assert found == [again.devices(LaunchKey(*each[:3]), each[3]) for each in asked]
     shapes = Counter(len(devices) for devices in found)
     assert all(shapes[count] > 20 for count in (0, 1, 2))
     for devices, (_, _, _, home) in zip(found, asked, strict=True):
@@ -329,7 +330,8 @@ def test_random_devices() -> None:
 
 def test_steady_devices_repeat_themselves() -> None:
     placement = random_devices(3, 4, steady=True)
-    first, second = ([placement.devices("k", (k, 1, 1), (32, 1, 1), 0) for k in range(1, 20)] for _ in range(2))
+    keys = [LaunchKey("k", (k, 1, 1), (32, 1, 1)) for k in range(1, 20)]
+    first, second = ([placement.devices(key, 0) for key in keys] for _ in range(2))
     assert first == second
     assert len(set(first)) > 2
 

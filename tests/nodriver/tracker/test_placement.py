@@ -57,11 +57,11 @@ class Client:
     def step(self, kernels: Sequence[str], graph: bool = False) -> Devices:
         keys = keys_of(kernels)
         if graph:
-            self._classes.launched(0, graph_text(launch_text(*key) for key in keys), keys)
+            self._classes.launched(0, graph_text(launch_text(key) for key in keys), keys)
         else:
             for key in keys:
-                self._classes.launched(0, launch_text(*key), (key,))
-        found = [self.placement.devices(*key, self.home) for key in keys]
+                self._classes.launched(0, launch_text(key), (key,))
+        found = [self.placement.devices(key, self.home) for key in keys]
         self.last = self._classes.over()
         self.placement.step_over(self.last)
         return found
@@ -96,11 +96,11 @@ def test_a_rule_for_a_grid() -> None:
     assert isinstance(rules, Rules)
     assert [rule.grid for rule in rules.rules] == [(8, 1, 1), (8, 2, 1), (4, 1, 1)]
     block = (1, 1, 1)
-    assert rules.devices("k", (8, 1, 1), block, 0) == (1,)
-    assert rules.devices("k", (8, 2, 1), block, 0) == (2,)
-    assert rules.devices("k", (8, 1, 2), block, 0) == ()
-    assert rules.devices("m.xy1", (4, 1, 1), block, 0) == (0, 1, 2)
-    assert rules.devices("m.xy0", (4, 1, 1), block, 0) == ()
+    assert rules.devices(LaunchKey("k", (8, 1, 1), block), 0) == (1,)
+    assert rules.devices(LaunchKey("k", (8, 2, 1), block), 0) == (2,)
+    assert rules.devices(LaunchKey("k", (8, 1, 2), block), 0) == ()
+    assert rules.devices(LaunchKey("m.xy1", (4, 1, 1), block), 0) == (0, 1, 2)
+    assert rules.devices(LaunchKey("m.xy0", (4, 1, 1), block), 0) == ()
 
 
 @pytest.mark.parametrize(("text", "part"), [
@@ -146,12 +146,12 @@ def test_random_is_the_same_again_and_differs_by_seed() -> None:
 def test_random_sends_each_share() -> None:
     count = 6000
     placement = Random(1, GPUS, mirrored=0.5)
-    found = Counter(placement.devices("k", (1, 1, 1), (1, 1, 1), 1) for _ in range(count))
+    found = Counter(placement.devices(LaunchKey("k", (1, 1, 1), (1, 1, 1)), 1) for _ in range(count))
     assert set(found) == {(), (0,), (2,), (1, 0), (1, 2)}
     assert all(abs(found[one] - share * count) < 0.05 * count
                for one, share in [((), 1 / 3), ((0,), 1 / 6), ((2,), 1 / 6), ((1, 0), 1 / 6), ((1, 2), 1 / 6)])
     sent = Random(1, GPUS, mirrored=0)
-    assert all(len(sent.devices("k", (1, 1, 1), (1, 1, 1), 1)) < 2 for _ in range(100))
+    assert all(len(sent.devices(LaunchKey("k", (1, 1, 1), (1, 1, 1)), 1)) < 2 for _ in range(100))
 
 
 # by step classes

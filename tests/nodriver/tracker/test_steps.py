@@ -27,7 +27,7 @@ def key(kernel: str, grid: int = 1, block: int = 32) -> LaunchKey:
 
 def do_step(classes: StepClasses, *keys: LaunchKey, reads: tuple[tuple[int, int], ...] = ()) -> StepClass | None:
     for sequence, one in enumerate(keys):
-        classes.launched(sequence, launch_text(*one), (one,))
+        classes.launched(sequence, launch_text(one), (one,))
     for lo, hi in reads:
         classes.reads(lo, hi)
     return classes.over()
@@ -41,24 +41,24 @@ def weights(classes: StepClasses, step: StepClass | None) -> list[tuple[int, int
 def test_a_step_is_what_is_launched_between_two_waits() -> None:
     steps = Steps()
     assert steps.over() is None
-    assert [steps.launched(number, launch_text(*key("k"))) for number in (4, 6, 9)] == [True, False, False]
+    assert [steps.launched(number, launch_text(key("k"))) for number in (4, 6, 9)] == [True, False, False]
     signature = hashlib.blake2b(b"k (1, 1, 1) (32, 1, 1)\n" * 3, digest_size=8).hexdigest()
     assert steps.over() == Step(0, 4, 9, 3, signature)
     assert steps.over() is None
-    assert steps.launched(11, launch_text(*key("k")))
+    assert steps.launched(11, launch_text(key("k")))
     again = steps.over()
     assert again is not None and again[:4] == (1, 11, 11, 1) and again.signature != signature
 
 
 def test_a_graph_is_one_launch_of_its_kernels() -> None:
     assert graph_text([]) == b"graph"
-    assert graph_text([launch_text(*key("a")), launch_text(*key("b", 2))]) == \
+    assert graph_text([launch_text(key("a")), launch_text(key("b", 2))]) == \
         b"graph;a (1, 1, 1) (32, 1, 1);b (2, 1, 1) (32, 1, 1)"
 
 
 def test_names_that_are_no_utf_8_have_one_text() -> None:
     said = b"k\xff\xc3\xbc".decode(errors="surrogateescape")
-    assert launch_text(said, (1, 1, 1), (1, 1, 1)) == "k\ufffdü (1, 1, 1) (1, 1, 1)".encode()
+    assert launch_text(LaunchKey(said, (1, 1, 1), (1, 1, 1))) == "k\ufffdü (1, 1, 1) (1, 1, 1)".encode()
 
 
 def copy(program: Program, to: int, origin: int, **more: Any) -> None:
@@ -96,10 +96,10 @@ def test_step_classes_are_those_of_kept_traces(stem: str) -> None:
         work: list[tuple[int, int, bytes, list[LaunchKey]]] = []
         for row in trace.rows("SELECT * FROM launches WHERE NOT captured"):
             one = launched(row)
-            work.append((row["sequence"], row["step"], launch_text(*one), [one]))
+            work.append((row["sequence"], row["step"], launch_text(one), [one]))
         for row in trace.rows("SELECT * FROM graph_launches WHERE NOT captured"):
             keys = list(nodes[row["graph"]].values())
-            work.append((row["sequence"], row["step"], graph_text(launch_text(*one) for one in keys), keys))
+            work.append((row["sequence"], row["step"], graph_text(launch_text(one) for one in keys), keys))
         wanted = [(row["step"], row["signature"]) for row in trace.rows("SELECT * FROM steps ORDER BY first")]
     classes, found = StepClasses(), []
     for number, _ in wanted:
@@ -131,7 +131,7 @@ def test_a_graph_and_its_kernels_alone_are_two_classes_of_the_same_launches() ->
     classes = StepClasses()
     keys = (key("a"), key("b"))
     alone = do_step(classes, *keys)
-    classes.launched(9, graph_text(launch_text(*one) for one in keys), keys)
+    classes.launched(9, graph_text(launch_text(one) for one in keys), keys)
     graph = classes.over()
     assert alone is not None and graph is not None
     assert alone.launches == graph.launches and alone.signature != graph.signature
