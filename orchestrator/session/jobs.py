@@ -61,13 +61,15 @@ def relied(launches: Iterable[Placed]) -> tuple[Known, ...]:
 
 
 class Replica(NamedTuple):
-    """Memory of a GPU for an allocation of the program. ``bytes``: as many. ``variable``: it is that variable of the
-    GPU's own copy of the kernel's module, which is there as soon as the module is loaded."""
+    """Memory of a GPU for an allocation of the program. ``bytes``: as many; if only parts of them need memory, as those
+    of a reservation, ``mapped`` has these, offsets and ends, which may be more in a later job. ``variable``: it is that
+    variable of the GPU's own copy of the kernels' module, which is there as soon as the module is loaded."""
 
     allocation: int
     bytes: int
     variable: str = ""
     module: int = -1
+    mapped: tuple[tuple[int, int], ...] = ()
 
 
 class Job(NamedTuple):

@@ -173,7 +173,8 @@ def _spans(ranges: dict[int, Intervals], touched: dict[int, Allocation]) -> tupl
 def _replica(held: Allocation) -> Replica:
     if held.kind == lib.WIRE_VARIABLE:
         return Replica(held.number, held.bytes, held.variable, held.module)
-    return Replica(held.number, held.bytes)
+    mapped = [(lo - held.address, hi - held.address) for lo, hi in sorted(held.regions.items())]
+    return Replica(held.number, held.bytes, mapped=tuple(mapped))
 
 
 def _held(one: Allocation) -> Held:

@@ -10,7 +10,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.session.placement import Placement
@@ -24,10 +24,11 @@ from tests.generated.clocks import Clocks, Event, touched
 from tests.generated.kernels import KERNELS, Addresses, Touch, module, programs
 from tests.generated.memory import Mapping, Physical, Space, Unmapped
 from tests.generated.operations import Launch, Module, Table
+from tests.patterns import share
 from tests.shadow import Shadow
 from tests.soundness import ALLOWED, inside, union
 
-SEEDS = range(100, 140)
+SEEDS = range(100, 130)
 SIZE = 40
 
 
@@ -56,7 +57,7 @@ def test_the_same_arguments_give_the_same_program() -> None:
     assert random_program(7, 60).records != random_program(8, 60).records
 
 
-@settings(max_examples=40, deadline=None)
+@share(5)
 @given(seed=st.integers(0, 1 << 32), size=st.integers(0, 60), features=st.sets(st.sampled_from(sorted(ALL))))
 def test_any_features_make_a_program(seed: int, size: int, features: set[str]) -> None:
     made = random_program(seed, size, features)
@@ -286,8 +287,8 @@ def test_every_order_brings_the_same_bytes() -> None:
 def test_the_order_is_there_for_a_reason() -> None:
     """Without the waits for events, or those of the host, there are other bytes."""
     for dropped in (Kind.EVENT_WAIT, Kind.SYNCHRONIZE):
-        bad = sum(_differ(_without(program(seed), dropped), (None, 1, 2, 3)) for seed in SEEDS[:20])
-        assert bad >= 3, dropped
+        bad = sum(_differ(_without(program(seed), dropped), (None, 1, 2, 3)) for seed in SEEDS[:12])
+        assert bad >= 2, dropped
 
 
 def _without(made: Program, kind: Kind) -> list[Written]:

@@ -64,7 +64,7 @@ def test_texts_are_whole_in_each_packing() -> None:
 SOURCE = 'extern "C" __global__ void k(int* y, int n) { if (threadIdx.x < n) y[threadIdx.x] = __CUDA_ARCH__; }\n'
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", ["default", *[pytest.param(mode, marks=pytest.mark.long) for mode in MODES[:-1]]])
 def test_what_nvcc_makes(mode: str, tmp_path: Path) -> None:
     (tmp_path / "k.cu").write_text(SOURCE)
     made = {}

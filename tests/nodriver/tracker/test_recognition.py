@@ -6,7 +6,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.session import habits
@@ -26,6 +26,7 @@ from shim.wire import Kind, NodeKind, WireError, lib
 from tests.generated import ALL, paged_attention, random_devices, random_program
 from tests.generated.kernels import KERNELS, layout, parameters, text
 from tests.nodriver.tracker.repeats import Pair, repeated
+from tests.patterns import share
 from tests.program_records import CONTEXT, Program, side
 
 GPUS = Settings((Gpu(1 << 20),) * 3)
@@ -80,7 +81,7 @@ class Steps(Program):
 
 
 @given(st.integers(0, 1 << 32))
-@settings(max_examples=25, deadline=None)
+@share(8)
 def test_programs_whose_steps_come_again(seed: int) -> None:
     rng = Random(seed)
     features = ALL if rng.random() < 0.5 else {f for f in ALL if rng.random() < 0.5} | {"loops"}

@@ -27,8 +27,6 @@ TRACES = sorted((ROOT / "tests" / "fixtures" / "traces").glob("*.trace"))
 SMALL = (900, 3000, 6000, 20_000)
 """Bytes that make replicas give way to others, and some of them find no room."""
 FLEETS = (2, 4, 16)
-STRANGE = "is a replica, is that of no launch so far"
-"""The shadow executor knows modules by launches alone: not one whose variable the kernel of another one is given."""
 LOOPS = frozenset({"atomics", "events", "loops", "streams", "tables", "variables"})
 Note = Callable[[str, object], None]
 
@@ -63,9 +61,6 @@ def same(name: str, program: Iterable[Given], ways: Iterable[Way], seen: Counter
         if where not in references:
             references[where] = bare(given, way)
         run = placed(given, way)
-        if any(STRANGE in fault for fault in run.outcome.faults):
-            seen["strange modules"] += 1
-            continue
         wrong = run.outcome.differences(references[where]) + ([] if holes else overfull(run, way))
         assert wrong == [], f"{name}, way {number}: {wrong[:3]}"
         honest(name, run)
@@ -104,7 +99,7 @@ REACHED = ("mirrored", "evicted", "full_device", "pointer_escapes", "host_memory
 
 def test_random_programs(long_run: bool, record_property: Note) -> None:
     seen: Counter[str] = Counter()
-    for number, (name, program, holes) in enumerate(programs(0, 4000 if long_run else 85)):
+    for number, (name, program, holes) in enumerate(programs(0, 4000 if long_run else 50)):
         same(name, program.records, [way_of(2 * number), way_of(2 * number + 1)], seen, holes)
     note(record_property, "random programs", seen)
     reached(seen, *REACHED)
@@ -113,7 +108,7 @@ def test_random_programs(long_run: bool, record_property: Note) -> None:
 def test_steps(long_run: bool, record_property: Note) -> None:
     """Programs whose steps repeat themselves, in placements that do the same each time and in others."""
     seen: Counter[str] = Counter()
-    for seed in range(10_000, 11_000 if long_run else 10_040):
+    for seed in range(10_000, 11_000 if long_run else 10_024):
         program = random_program(seed, 40, LOOPS | {"graphs", "updates"} if seed % 2 else LOOPS)
         same(f"steps {seed}", program.records, [way_of(seed), way_of(seed + 5000)], seen, holes=False)
     note(record_property, "steps", seen)
@@ -123,7 +118,7 @@ def test_steps(long_run: bool, record_property: Note) -> None:
 def test_paged_attention(long_run: bool, record_property: Note) -> None:
     """Blocks of a cache that is written and read through tables are sent, where they are known."""
     seen: Counter[str] = Counter()
-    for seed in range(20_000, 20_400 if long_run else 20_016):
+    for seed in range(20_000, 20_400 if long_run else 20_010):
         program = paged_attention(seed, 14 if seed % 5 == 0 else 6, sequences=1 + seed % 3, blocks=12,
                                   layers=1 + seed % 2, graph=seed % 4 == 3)
         same(f"attention {seed}", program.records, [way_of(seed), way_of(seed + 5000)], seen, holes=False)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from orchestrator.traces.errors import TraceError
@@ -27,6 +27,7 @@ from shim.wire import records as read
 from tests.material import ROOT
 from tests.nodriver.shim.test_trace_write import everything
 from tests.nodriver.tracker.lives import Lives
+from tests.patterns import share
 from tests.program_records import CONTEXT, MODULE, SAXPY, SAXPY_PARAMETERS, Program, saxpy_parameters, side, write
 
 KEPT = sorted((ROOT / "tests" / "fixtures" / "traces").glob("*.trace"))
@@ -211,7 +212,7 @@ def test_what_a_failed_call_did_not_end_is_announced_once_more(same: Callable[..
                       Kind.SYNCHRONIZE, Kind.OUTCOME]
 
 
-@settings(max_examples=40, deadline=None)
+@share(5)
 @example(seed=464, steps=84, losing=0.3)
 @example(seed=281, steps=101, losing=0.3)
 @given(seed=st.integers(0, 1 << 32), steps=st.integers(1, 80), losing=st.sampled_from([0.0, 0.1, 0.3]))
