@@ -1,27 +1,25 @@
-"""Whether every byte between two bounds is written: sums of digits that leave no gap."""
+"""Which values a sum takes: independent factors, each with its values."""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from ptxparse.evaluation.pieces import MOST_PIECES, Digit, Listed, Pieces, Spans, digits_of, pieces
 from ptxparse.evaluation.scope import Constraint, Infeasible, Scope, Terms, unbounded
 
-Digit = tuple[int, int]
-"""(step, count): the values 0, step, ..., step * (count - 1)."""
-
-Spans = tuple[tuple[int, int], ...]
 _MEMORY = ("unknown", "load", "symbol")
 
 
 class Factor(NamedTuple):
-    """An independent part of a sum, of which it takes both ends, ``extent`` apart. ``digits`` are its values; None when
-    they are no sum of arithmetic sequences."""
+    """An independent part of a sum, of which it takes both ends, ``low`` and ``low + extent``. Its values are ``low``
+    plus the sums of ``digits``, or plus the ``listed`` ones when they are no sum of arithmetic sequences."""
 
+    low: int
     extent: int
-    digits: list[Digit] | None
+    digits: list[Digit]
+    listed: Listed | None = None
 
 
 def factors(scope: Scope, terms: Terms, constraints: list[Constraint]) -> list[Factor] | None:
@@ -56,20 +54,47 @@ def factors(scope: Scope, terms: Terms, constraints: list[Constraint]) -> list[F
     return None if rest is None else found + rest
 
 
-def covered(scope: Scope, terms: Terms, spans: Spans, constraints: list[Constraint]) -> int:
-    """Length of the run that the bytes of ``spans`` around all values of a sum form; 0 when it has gaps or cannot be
-    told."""
-    return run_of(factors(scope, terms, constraints), spans)
+def loose_factors(scope: Scope, terms: Terms) -> list[Factor]:
+    """The same without constraints, for a sum that takes no other values, but maybe not all of these."""
+    found: list[Factor] = []
+    parts = _Parts(scope, [terms], [c.terms for c in scope.absorbed])
+    for group in parts.groups(terms):
+        factor = _factor(scope, group)
+        if factor is not None:
+            found.append(factor)
+            continue
+        for term, coefficient in group.items():
+            low, high = scope.term(term)
+            found.append(_sequence(coefficient, low, high))
+    return found
 
 
-def run_of(found: list[Factor] | None, spans: Spans) -> int:
-    """The same from the sum's factors."""
+def pieces_of(found: list[Factor], constant: int, spans: Spans, most: int = MOST_PIECES) -> Pieces:
+    """The bytes of ``spans`` around all values of ``constant`` and the sum of the factors."""
+    low = constant
     digits: list[Digit] = []
-    for factor in found or ():
-        if factor.digits is None:
-            return 0
+    lists: list[Listed] = []
+    for factor in found:
+        low += factor.low
         digits += factor.digits
-    return 0 if found is None else run_length(digits, spans)
+        if factor.listed is not None:
+            lists.append(factor.listed)
+    return pieces([(low + first, low + last) for first, last in spans], digits, lists, most)
+
+
+def may_have_gaps(scope: Scope, terms: Terms, spans: Spans) -> bool:
+    """Whether it is worth the time to look for pieces: as if all terms were independent, some step is larger than what
+    the smaller ones reach, and has few enough values; or memory decides, and what it holds is known."""
+    width = min(last - first for first, last in spans)
+    bounds = {term: scope.term(term) for term in terms}
+    for step, count in sorted((abs(c), bounds[t][1] - bounds[t][0] + 1) for t, c in terms.items()):
+        if step > width and count <= MOST_PIECES:
+            return True
+        width += step * (count - 1)
+    if not scope.contents:
+        return False
+    leaves = {leaf for term in terms for leaf in scope.compiled.term_leaves[term]}
+    return any(scope.compiled.nodes[leaf][0] == "load" for leaf in leaves)
 
 
 class _Parts:
@@ -196,20 +221,25 @@ def _cut_factor(scope: Scope, parts: _Parts, remaining: Terms, cut: list[Constra
     if len(scales) != 1 or 0 in scales:
         return None
     scale = scales.pop()
-    low, high = -scope.highest({t: -c for t, c in part.items()}), scope.highest(part)
+    inner = _factors(scope, parts, part)
+    if inner is None:
+        return None
+    # Only of a part that takes every value is it known what remains when it is cut off.
+    every = pieces_of(inner, 0, ((0, 1),), 1)
+    if not every.full:
+        return None
+    low, high = every.intervals[0][0], every.intervals[0][1] - 1
     for constraint in cut:
         first = next(iter(part))
         if constraint.terms[first] * part[first] > 0:
             high = min(high, -constraint.constant)
         else:
             low = max(low, constraint.constant)
-    inner = _factors(scope, parts, part)
-    # Only of a part that takes every value is it known what remains when it is cut off.
-    if inner is None or not run_of(inner, ((0, 1),)):
+    if low > high:
         return None
     for term in part:
         del remaining[term]
-    return Factor(abs(scale) * (high - low), [(abs(scale), max(high - low + 1, 0))])
+    return _sequence(scale, low, high)
 
 
 def _factors(scope: Scope, parts: _Parts, terms: Terms) -> list[Factor] | None:
@@ -230,8 +260,7 @@ def _factor(scope: Scope, terms: Terms) -> Factor | None:
     if len(terms) == 1 and scope.is_free(next(iter(terms))):
         ((term, coefficient),) = terms.items()
         low, high = scope.term(term)
-        step = abs(coefficient)
-        return None if unbounded(high) else Factor(step * (high - low), [(step, high - low + 1)])
+        return None if unbounded(high) else _sequence(coefficient, low, high)
     try:
         table = scope.table(terms)
     except Infeasible:
@@ -239,42 +268,13 @@ def _factor(scope: Scope, terms: Terms) -> Factor | None:
     if table is None:
         return None
     values = np.unique(table)
-    return Factor(int(values[-1] - values[0]), _digits_of(values))
+    low = int(values[0])
+    digits = digits_of(values)
+    listed = None if digits is not None else values - low
+    return Factor(low, int(values[-1]) - low, digits or [], listed)
 
 
-def _digits_of(values: npt.NDArray[np.int64]) -> list[Digit] | None:
-    """Sorted distinct values as a sum of digits, smallest step first."""
-    digits: list[Digit] = []
-    while len(values) > 1:
-        steps = np.diff(values)
-        step = int(steps[0])
-        breaks = np.flatnonzero(steps != step)
-        run = int(breaks[0]) + 1 if len(breaks) else len(values)
-        if len(values) % run:
-            return None
-        rows = values.reshape(-1, run)
-        if not (np.diff(rows, axis=1) == step).all():
-            return None
-        digits.append((step, run))
-        values = rows[:, 0]
-    return digits
-
-
-def run_length(digits: list[Digit], spans: Spans) -> int:
-    """Bytes covered by all sums of one value per digit, each with the bytes of ``spans``; 0 when there are gaps."""
-    width = spans[0][1] - spans[0][0]
-    if len(spans) > 1:
-        if any(last - first != width for first, last in spans):
-            return 0
-        found = _digits_of(np.array([first for first, _ in spans], dtype=np.int64))
-        if found is None:
-            return 0
-        digits = digits + found
-    if any(count <= 0 for _, count in digits):
-        return 0
-    for step, count in sorted(digits):
-        if count > 1:
-            if step > width:
-                return 0
-            width += step * (count - 1)
-    return width
+def _sequence(coefficient: int, low: int, high: int) -> Factor:
+    """All multiples from ``coefficient * low`` to ``coefficient * high``."""
+    step = abs(coefficient)
+    return Factor(min(coefficient * low, coefficient * high), step * (high - low), [(step, high - low + 1)])

@@ -6,13 +6,16 @@ from typing import NamedTuple
 
 from ptxparse.evaluation.compiled import Compiled, Launch, LimitForm
 from ptxparse.evaluation.contents import Contents
-from ptxparse.evaluation.cover import Spans, factors, run_of
+from ptxparse.evaluation.cover import Factor, factors, loose_factors, may_have_gaps, pieces_of
+from ptxparse.evaluation.pieces import MOST_PIECES, Interval, Spans
 from ptxparse.evaluation.scope import Box, Constraint, Infeasible, Scope, Terms, unbounded
 from ptxparse.program import Access, Base
 from ptxparse.values import INFINITY
 from tessera.reasons import Reason
 
 _NOWHERE = Base(-1)
+_MOST_HULLS = 256
+"""For one launch; when pieces make them more, every access is one hull again."""
 
 
 class Hull(NamedTuple):
@@ -46,42 +49,51 @@ class _Store(NamedTuple):
 def hulls(
     compiled: Compiled, values: list[int] | None, launch: Launch, bases: list[list[Base]], contents: Contents
 ) -> tuple[Hull, ...]:
-    """Hulls of all accesses that can happen, joined where they touch. ``bases`` are those of each access that are
-    pointers at this launch; ``values`` None means that launch values could not be computed."""
+    """Hulls of all accesses that can happen, joined where they touch; of an access with few large gaps, one for each
+    piece. ``bases`` are those of each access that are pointers at this launch; ``values`` None means that launch values
+    could not be computed."""
+    found = _hulls(compiled, values, launch, bases, contents, MOST_PIECES)
+    return found if len(found) <= _MOST_HULLS else _hulls(compiled, values, launch, bases, contents, 1)
+
+
+def _hulls(
+    compiled: Compiled, values: list[int] | None, launch: Launch, bases: list[list[Base]], contents: Contents, most: int
+) -> tuple[Hull, ...]:
+    scope = None if values is None else launch_scope(compiled, values, launch, contents)
     found: list[Hull] = []
     stores: dict[object, list[_Store]] = {}
-    scope = None if values is None else launch_scope(compiled, values, launch, contents)
     for number, access in enumerate(compiled.program.accesses):
         kind = {"W": "MAYW"}.get(access.kind, access.kind)
         store: _Store | None = None
         if scope is None:
             hull = [Hull(kind, _NOWHERE, 0, 0, False, False)]
         else:
-            hull, store = _access(scope, number, access, kind)
+            hull, store = _access(scope, number, access, kind, most)
         if hull and len(bases[number]) != 1:
             reason = Reason.UNKNOWN_BASE if not bases[number] else Reason.TWO_BASES
             return (Hull("R", _NOWHERE, 0, 0, False, False, reason),)
-        found += [one._replace(base=bases[number][0]) for one in hull]
+        found += [Hull(one.kind, bases[number][0], *one[2:]) for one in hull]
         if store is not None:
             stores.setdefault((store.shape(bases[number][0]), bases[number][0]), []).append(store)
     for key, together in stores.items():
         if len(together) > 1:
             assert isinstance(key, tuple)
-            found += _together(together, key[1])
+            found += _together(together, key[1], most)
     return _joined(found)
 
 
-def _together(stores: list[_Store], base: Base) -> list[Hull]:
+def _together(stores: list[_Store], base: Base, most: int) -> list[Hull]:
     """What stores that differ by a constant surely write between them: rows, say, of one tile."""
     scope, terms, _, _, known = stores[0]
     spans = sorted({(low + s.constant, high + s.constant) for s in stores for low, high in s.spans})
     taken = factors(scope, terms, known)
-    low, high = scope.lower(terms, 0, known), scope.upper(terms, 0, known)
+    extent = scope.upper(terms, 0, known) - scope.lower(terms, 0, known)
+    if taken is None or _extent(taken) != extent:
+        return []
     found = []
-    for group in _spans(tuple(spans), high - low):
-        first, last = low + group[0][0], high + group[-1][1]
-        if run_of(taken, group) == last - first:
-            found.append(Hull("MUSTW", base, first, last, True, True))
+    for group in _spans(tuple(spans), extent):
+        made = pieces_of(taken, 0, group, most)
+        found += [Hull("MUSTW", base, lo, hi, True, True) for lo, hi in made.intervals if made.full]
     return found
 
 
@@ -168,7 +180,7 @@ def constraints_of(scope: Scope, limits: tuple[LimitForm, ...]) -> list[Constrai
     return known
 
 
-def _access(scope: Scope, number: int, access: Access, kind: str) -> tuple[list[Hull], _Store | None]:
+def _access(scope: Scope, number: int, access: Access, kind: str, most: int) -> tuple[list[Hull], _Store | None]:
     """Hulls of one access, and the access itself when it is a store that surely happens."""
     compiled = scope.compiled
     values = scope.values
@@ -189,22 +201,60 @@ def _access(scope: Scope, number: int, access: Access, kind: str) -> tuple[list[
             scope.admit(terms, known)
         high = scope.upper(terms, constant, known)
         low = scope.lower(terms, constant, known)
-        taken = factors(scope, terms, known) if certain and not unbounded(low) and not unbounded(high) else None
+        if low > high:
+            return [], None
+        if not sound or unbounded(low) or unbounded(high):
+            return [Hull(kind, _NOWHERE, 0, 0, False, False)], None
+        taken, exact = _taken(scope, terms, access.spans, known, certain, high - low)
     except Infeasible:
         return [], None
-    if not sound or unbounded(low) or unbounded(high):
-        return [Hull(kind, _NOWHERE, 0, 0, False, False)], None
-    if low > high:
-        return [], None
-    exact = taken is not None and sum(factor.extent for factor in taken) == high - low
     found = []
-    for spans in _spans(access.spans, high - low):
-        first, last = low + spans[0][0], high + spans[-1][1]
-        # A run as long as the hull that holds it is the hull.
-        sure = access.kind == "W" and run_of(taken, spans) == last - first
-        found.append(Hull("MUSTW" if sure else kind, _NOWHERE, first, last, True, exact))
+    for piece, full in _pieces(taken, constant, access.spans, (low, high), most):
+        kind_here = "MUSTW" if access.kind == "W" and exact and full else kind
+        found.append(Hull(kind_here, _NOWHERE, *piece, True, exact))
     partly = certain and access.kind == "W" and any(hull.kind != "MUSTW" for hull in found)
     return found, _Store(scope, terms, constant, access.spans, known) if partly else None
+
+
+def _taken(
+    scope: Scope, terms: Terms, spans: Spans, known: list[Constraint], certain: bool, extent: int
+) -> tuple[list[Factor] | None, bool]:
+    """Factors of the sum if they are worth to be looked at, and whether it takes all of their values for sure.
+    ``extent`` is between its bounds."""
+    taken = factors(scope, terms, known) if certain else None
+    if taken is not None and _extent(taken) == extent:
+        return taken, True
+    if not may_have_gaps(scope, terms, spans):
+        return None, False
+    if not certain:
+        taken = factors(scope, terms, known)
+    return loose_factors(scope, terms) if taken is None else taken, False
+
+
+def _extent(taken: list[Factor]) -> int:
+    extent = 0
+    for factor in taken:
+        extent += factor.extent
+    return extent
+
+
+def _pieces(
+    taken: list[Factor] | None, constant: int, spans: Spans, bounds: tuple[int, int], most: int
+) -> list[tuple[Interval, bool]]:
+    """Pieces of the bytes of ``spans`` around a sum between ``bounds``, each with whether it has no gaps. Those that
+    are too many are one for each group of spans."""
+    low, high = bounds
+    found: list[tuple[Interval, bool]] = []
+    groups = _spans(spans, high - low)
+    for group in groups:
+        first, last = low + group[0][0], high + group[-1][1]
+        if taken is None:
+            found.append(((first, last), False))
+            continue
+        made = pieces_of(taken, constant, group, most)
+        # Of values that are maybe not taken, those beyond the bounds are not.
+        found += [((max(lo, first), min(hi, last)), made.full) for lo, hi in made.intervals if lo < last and hi > first]
+    return found if len(found) <= max(most, len(groups)) else _pieces(taken, constant, spans, bounds, 1)
 
 
 def _always(scope: Scope, number: int, access: Access, known: list[Constraint]) -> bool:
@@ -328,9 +378,9 @@ def _joined(found: list[Hull]) -> tuple[Hull, ...]:
         members.sort(key=lambda m: (m.lo, m.hi))
         merged = [members[0]]
         for hull in members[1:]:
-            if hull.lo <= merged[-1].hi:
-                last = merged[-1]
-                merged[-1] = last._replace(hi=max(last.hi, hull.hi), exact=last.exact and hull.exact)
+            last = merged[-1]
+            if hull.lo <= last.hi:
+                merged[-1] = Hull(kind, base, last.lo, max(last.hi, hull.hi), True, last.exact and hull.exact)
             else:
                 merged.append(hull)
         if kind == "MAYW":

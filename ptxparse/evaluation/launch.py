@@ -150,7 +150,7 @@ class Evaluator:
             return Evaluation((), opaque.reason, tuple(pinned))
         ranges: list[Range] = []
         reached: dict[Range, dict[Base, None]] = {}
-        for hull in found:
+        for hull in self._without_strays(found, pointers, allocations):
             already = len(ranges)
             if hull.base.name:
                 self._global_range(hull, module_globals, allocations, ranges)
@@ -170,6 +170,30 @@ class Evaluator:
         movable = tuple(word for word in pointers if word not in self.escaping)
         bases = tuple([tuple(ways) for ways in reached.values()])
         return Evaluation(tuple(reached), None, tuple(pinned), movable, bases)
+
+    def _without_strays(
+        self, found: Sequence[Hull], pointers: Mapping[int, tuple[int, Allocation]], allocations: Allocations
+    ) -> Sequence[Hull]:
+        """The hulls but pieces that lie outside of the allocation of their base where others of them lie inside: a
+        program stays inside, so those are not touched."""
+        if len({(hull.base, hull.kind) for hull in found}) == len(found):
+            return found
+        beyond = [self._is_beyond(hull, pointers, allocations) for hull in found]
+        if not any(beyond):
+            return found
+        near = {(hull.base, hull.kind) for hull, far in zip(found, beyond, strict=True) if not far}
+        return [hull for hull, far in zip(found, beyond, strict=True) if not far or (hull.base, hull.kind) not in near]
+
+    def _is_beyond(self, hull: Hull, pointers: Mapping[int, tuple[int, Allocation]], allocations: Allocations) -> bool:
+        if not hull.bounded or hull.base.word not in pointers:
+            return False
+        value, allocation = pointers[hull.base.word]
+        if value == allocation.address and allocations.ending_at(value) is not None:
+            # The pointer may as well stand at the end of the allocation before, where pieces below zero lie inside.
+            return False
+        low, high = _turned(hull, (value if hull.base.word in self.movable else 0) - allocation.address)
+        size = allocation.size
+        return size <= low and high < _TOP if low > 0 else high <= 0 and low > size - _TOP
 
     def _unwritten(
         self, grid: Dimensions, block: Dimensions, params: bytes, allocations: Allocations,
@@ -266,16 +290,20 @@ def _maybe(found: Range) -> Range:
     return found._replace(kind="MAYW" if found.kind == "MUSTW" else found.kind, exact=False)
 
 
+def _turned(hull: Hull, displacement: int) -> tuple[int, int]:
+    """The ends of a hull in an allocation; of its representatives modulo 2^64 the one nearest to it."""
+    low, high = hull.lo + displacement, hull.hi + displacement
+    turn = (low + (_TOP >> 1)) // _TOP * _TOP if hull.bounded else 0
+    return low - turn, high - turn
+
+
 def _range(hull: Hull, identity: object, size: int, displacement: int) -> Range:
     """A hull relative to its base, as a range of the allocation; cut to it, since programs stay in bounds.
 
     Addresses are numbers modulo 2^64. A hull so wide, or so far off, that another representative of one of its
     addresses may lie in the allocation says nothing.
     """
-    low, high = hull.lo + displacement, hull.hi + displacement
-    if hull.bounded:
-        turn = (low + (_TOP >> 1)) // _TOP * _TOP
-        low, high = low - turn, high - turn
+    low, high = _turned(hull, displacement)
     if hull.bounded and low >= 0 and high <= size:
         return Range(hull.kind, identity, low, high, hull.exact)
     kind = "MAYW" if hull.kind == "MUSTW" else hull.kind

@@ -296,14 +296,14 @@ def test_loads_through_known_contents_are_exact() -> None:
     assert blind.ranges == (Range("R", "a", 0, 16, True), Range("R", "b", 0, 4096, False))
     table = struct.pack("<4I", 40, 7, 100, 8)
     known = run(program, 0x10000, 0x20000, allocations=TWO, block=4, contents=[("a", 0, table)])
-    assert spans(known) == [("R", "a", 0, 16), ("R", "b", 28, 404)]
+    assert spans(known) == [("R", "a", 0, 16), ("R", "b", 28, 36), ("R", "b", 160, 164), ("R", "b", 400, 404)]
 
 
 def test_contents_are_found_by_where_the_pointer_points() -> None:
     program = program_of(GATHER, ".param .u64 a, .param .u64 b")
     table = struct.pack("<8I", 0, 0, 40, 7, 100, 8, 0, 0)
     shifted = run(program, 0x10008, 0x20000, allocations=TWO, block=4, contents=[("a", 0, table)])
-    assert spans(shifted) == [("R", "a", 8, 24), ("R", "b", 28, 404)]
+    assert spans(shifted) == [("R", "a", 8, 24), ("R", "b", 28, 36), ("R", "b", 160, 164), ("R", "b", 400, 404)]
     piece = run(program, 0x10008, 0x20000, allocations=TWO, block=4, contents=[("a", 8, table[8:24])])
     assert piece.ranges == shifted.ranges
     short = run(program, 0x10008, 0x20000, allocations=TWO, block=4, contents=[("a", 8, table[8:20])])
