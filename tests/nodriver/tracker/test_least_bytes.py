@@ -38,6 +38,8 @@ class Run(NamedTuple):
 
 
 FEED_FORWARD = ("r_1536_16_18_2*", "r_576_16_3_2_16")
+ATTENTION = "*start_pos*"
+"""Kernels whose shape depends on how many tokens came before: they read the cache of keys and values in strides."""
 SHORT, WHOLE = Run(1, 256, FEED_FORWARD[0]), Run(30, 49152, "r_512_32_3_18_32")
 
 
@@ -124,8 +126,8 @@ def test_the_placement_sends_what_reads_the_most_weights(recorded: Recorded) -> 
 
 
 def test_hardly_more_is_moved_than_must_be(recorded: Recorded, record_property: pytest.RecordProperty) -> None:
-    """For the kernel that reads the most weights, and for those of the feed-forward."""
-    for kernels in dict.fromkeys((recorded.run.kernels, *FEED_FORWARD)):
+    """For the kernel that reads the most weights, for those of the feed-forward, and for those of the attention."""
+    for kernels in dict.fromkeys((recorded.run.kernels, *FEED_FORWARD, ATTENTION)):
         counted = Counted(recorded, kernels)
         assert not counted.followed.tally.refused and counted.steps >= 2
         gather, apply = counted.gathered / counted.least_gathered, counted.applied / counted.least_applied
