@@ -7,7 +7,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
 
-from orchestrator.traces.intervals import Intervals
+from orchestrator.traces.living import LivingRanges
 from orchestrator.traces.rows import Rows, signed
 from orchestrator.traces.schema import TABLES
 
@@ -46,7 +46,7 @@ class Objects:
         self._ended: OrderedDict[int, list[Living]] = OrderedDict()
         self._unconfirmed: set[Key] = set()
         self._revived: set[Key] = set()
-        self.memory: Intervals[int] = Intervals()
+        self.memory: LivingRanges[int] = LivingRanges()
         self.sequence = self.ticks = self.thread = 0
 
     def announce(self, table: str, handle: Hashable, *values: Any, ranges: tuple[tuple[int, int], ...] = (),

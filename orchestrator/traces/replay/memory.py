@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from orchestrator.traces.intervals import Intervals
+from orchestrator.traces.living import LivingRanges
 from orchestrator.traces.reader import Trace
 from orchestrator.traces.replay.code import Code
 from orchestrator.traces.replay.driver import call, cuda
@@ -48,7 +48,7 @@ class Memory:
         self.mappings = Mappings(trace, machine, report, self.space)
         self._extents = Extents(self._wanted() if fixed else (), self._ordinals())
         self._leaving: list[_Leaving] = []
-        self._used: Intervals[int] = Intervals()
+        self._used: LivingRanges[int] = LivingRanges()
         self._makers: dict[int, Callable[[sqlite3.Row], Place | None]] = {
             **dict.fromkeys(OF_DEVICE, self._of_device), lib.WIRE_MANAGED: self._managed, lib.WIRE_HOST: self._of_host,
             lib.WIRE_REGISTERED: self._of_host, lib.WIRE_MAPPED: self.mappings.map, lib.WIRE_VARIABLE: self._variable,

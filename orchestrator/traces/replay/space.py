@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from orchestrator.traces.intervals import Intervals
+from orchestrator.traces.living import LivingRanges
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Space:
     """The living places, by recorded addresses."""
 
     def __init__(self) -> None:
-        self._places: Intervals[Place] = Intervals()
+        self._places: LivingRanges[Place] = LivingRanges()
 
     def add(self, place: Place) -> None:
         self._places.add(place.address, place.bytes, place)

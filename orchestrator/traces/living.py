@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 Value = TypeVar("Value")
 
 
-class Intervals(Generic[Value]):
+class LivingRanges(Generic[Value]):
     """Values by ranges of addresses that do not overlap; a range that is added ends those in its way."""
 
     def __init__(self) -> None:
