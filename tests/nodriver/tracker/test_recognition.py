@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from orchestrator.session import habits
 from orchestrator.session.code import Code
 from orchestrator.session.jobs import Job
-from orchestrator.session.memos import Memos
 from orchestrator.session.placement import Home, Placement
 from orchestrator.session.placements import chance
 from orchestrator.session.placements.file import Mixed
@@ -20,6 +19,7 @@ from orchestrator.session.placements.file import Placing as Placed
 from orchestrator.session.placements.followed import FilePlacement
 from orchestrator.session.placements.rules import Rule, Rules
 from orchestrator.session.placing import Settings
+from orchestrator.session.recognition import LARGEST
 from orchestrator.session.segments import Gpu
 from shim import tails
 from shim.wire import Kind, NodeKind, WireError, lib
@@ -411,20 +411,30 @@ def test_what_is_never_met_is_kept_ever_more_rarely() -> None:
 
 def test_only_so_many_are_kept() -> None:
     program = Steps(Home)
-    program.pair.steps.memos = Memos(3)
+    memos = program.pair.steps.memos
+    memos._most = 3
     for _ in range(8):
         for n in range(1, 6):
             for _ in range(3):
                 program.step(n=n)
-    memos = program.pair.steps.memos
     assert 0 < len(memos) <= 3
     assert memos.bytes == sum(memo.bytes for memo in memos._all) > 0
     assert len(memos._states) <= 6
     assert sum(map(len, memos._starting.values())) == len(memos)
 
 
+def test_a_step_that_is_too_long_is_not_kept() -> None:
+    program = Steps(Home)
+    program.memory(0x20_0000_0000, LARGEST)
+    program.step()
+    for _ in range(6):
+        program.to_device(0x20_0000_0000, bytes(LARGEST))
+        program.wait()
+    assert program.known == 0 and not program.pair.steps.memos
+
+
 def test_keys_that_are_known_are_not_more_and_more() -> None:
-    seen = habits.Habits()
+    seen = Steps().pair.steps._habits
     for number in range(3 * habits.MOST_SEEN):
         seen.count(habits.StepKey(number, 1, ""))
         seen.due()

@@ -308,7 +308,7 @@ def test_bytes_become_known_that_a_step_gathers() -> None:
 
 def test_a_step_that_is_taken_back_has_forgotten_nothing() -> None:
     """It is taken again with the table that it has forgotten then."""
-    program = Steps(Home, single=True)
+    program = Steps(single=True)
     table = b"".join([(k // 2).to_bytes(4, "little") for k in range(16)])
     for number in range(3 * MANY):
         program.to_device(TABLE, table)
@@ -420,16 +420,25 @@ def test_a_word_that_is_stored_is_a_pointer_or_none() -> None:
     assert program.known and program.pair.plain.tally.pinned == {Reason.POINTER_ESCAPES: 1}
 
 
+def once(program: Steps, calls: int) -> None:
+    """A step that never comes again: what comes behind it is a surprise, and nothing is kept, or put off, in vain."""
+    for _ in range(calls):
+        program.record(Kind.CALL)
+    program.wait()
+
+
 def test_replicas_of_memory_that_has_ended() -> None:
-    """The next job of the GPU gives them back, whether its step is known or not."""
+    """The next job of the GPU gives them back, whether its step is known or not; and only that one."""
     program = Steps()
     evicted = []
     for number in range(3 * MANY):
         if number % MANY == MANY - 1:
+            once(program, number)
+            program.step()
             program.memory(0x20_0000_0000, 0x400)
             program.run("affine", out=0x20_0000_0000)
-            program.record(Kind.EVENT_RECORD, event=1)
             program.step()
+            once(program, 100 + number)
             program.free(0x20_0000_0000)
             program.wait()
         evicted += [len(job.evicted) for job in program.step()]
