@@ -19,7 +19,15 @@ SHARED = frozenset({"jobs", "operations", "errors", "code", "images", "linking",
 
 
 def source(module: str) -> Path:
-    return ROOT / "orchestrator" / "session" / f"{module}.py"
+    return ROOT / "orchestrator" / "session" / f"{module.replace('.', '/')}.py"
+
+
+def mutated(name: str, module: str, old: str, new: str) -> str:
+    """The text of a module with ``new`` where ``old`` is, for the mutant ``name``."""
+    text = source(module).read_text(encoding="utf-8")
+    found = text.count(old)
+    assert found == 1, f"the text of mutant {name!r} is {found} times in {module}.py: say what it is now"
+    return text.replace(old, new)
 
 
 class _Loader(SourceFileLoader):

@@ -16,7 +16,7 @@ from orchestrator.session.tracker import Tracker
 from tests.generated import random_program
 from tests.material import ROOT
 from tests.nodriver.tracker.all_scenes import SCENES
-from tests.nodriver.tracker.altered import altered, source
+from tests.nodriver.tracker.altered import altered, mutated, source
 from tests.nodriver.tracker.mutants import MUTANTS, Mutant
 from tests.nodriver.tracker.proof import ROOM, Way, bare, placed
 from tests.nodriver.tracker.test_dependencies import check_edges, check_orders
@@ -25,14 +25,6 @@ from tests.nodriver.tracker.work import random_operations
 KNOWN: dict[str, Any] = {}
 """Scenes, and what comes of them at home."""
 PROGRAMS, READS = 1000, ("R", "R", "R", "R", "MUSTW")
-
-
-def text_of(mutant: Mutant) -> str:
-    """The text of the module with the mutation."""
-    text = source(mutant.module).read_text(encoding="utf-8")
-    found = text.count(mutant.old)
-    assert found == 1, f"the text of mutant {mutant.name!r} is {found} times in {mutant.module}.py: say what it is now"
-    return text.replace(mutant.old, mutant.new)
 
 
 def dependencies_wrong(check: str, made: Any) -> bool:
@@ -53,7 +45,7 @@ def dependencies_wrong(check: str, made: Any) -> bool:
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: f"{mutant.rule} {mutant.name}")
 def test_a_mutant_is_found_out(mutant: Mutant, record_property: Callable[[str, object], None]) -> None:
-    text = text_of(mutant)
+    text = mutated(mutant.name, mutant.module, mutant.old, mutant.new)
     if mutant.module == "dependencies":
         assert dependencies_wrong(mutant.scene, altered("dependencies", text, "dependencies").Dependencies)
         return
