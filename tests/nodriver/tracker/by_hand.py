@@ -28,13 +28,15 @@ mov.u32 %r2, %tid.x; mul.wide.u32 %rd3, %r2, 4; add.u64 %rd4, %rd1, %rd3; add.u6
 ENTRY = ".visible .entry {}(.param .u64 y, .param .u64 x, .param .u32 k) {{" + _HEAD
 PTX = (
     ".version 7.0\n.target sm_70\n.address_size 64\n.global .align 4 .u32 total = 7;\n"
-    # add: y = x + k; grow: y += x + k; count: total += k, y = total; odd: y = x + k, elements with i % 2 = k % 2 alone
+    # add: y = x + k; grow: y += x + k; count: total += k, y = total; odd: y = x + k, elements but the first with
+    # as many bits in i as in k, both modulo 2: nobody can tell the gaps
     + ENTRY.format("add") + "ld.global.u32 %r3, [%rd5]; add.u32 %r3, %r3, %r1; st.global.u32 [%rd4], %r3; ret; }\n"
     + ENTRY.format("grow") + "ld.global.u32 %r3, [%rd5]; ld.global.u32 %r4, [%rd4]; add.u32 %r3, %r3, %r4;"
     "add.u32 %r3, %r3, %r1; st.global.u32 [%rd4], %r3; ret; }\n"
     + ENTRY.format("count") + "ld.global.u32 %r3, [total]; add.u32 %r3, %r3, %r1; st.global.u32 [total], %r3;"
     "st.global.u32 [%rd4], %r3; ret; }\n"
-    + ENTRY.format("odd") + "xor.b32 %r5, %r2, %r1; and.b32 %r5, %r5, 1; setp.ne.u32 %p1, %r5, 0; @%p1 ret;"
+    + ENTRY.format("odd") + "setp.eq.u32 %p1, %r2, 0; @%p1 ret; xor.b32 %r5, %r2, %r1;"
+    "popc.b32 %r5, %r5; and.b32 %r5, %r5, 1; setp.ne.u32 %p1, %r5, 0; @%p1 ret;"
     "ld.global.u32 %r3, [%rd5]; add.u32 %r3, %r3, %r1; st.global.u32 [%rd4], %r3; ret; }\n")
 KERNELS = {ADD: "add", GROW: "grow", COUNT: "count", ODD: "odd"}
 

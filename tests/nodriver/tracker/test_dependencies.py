@@ -28,7 +28,7 @@ class Bytes:
 
     def take(self, op: Operation) -> Found:
         found: Found = defaultdict(lambda: (set(), set(), set()))
-        for byte in range(SIZE):
+        for byte in range(SIZE + 1):  # the last one only by what may touch anything
             free, opaque = op.what is What.FREE, op.opaque is not None
             hits = [] if opaque else [(i, e.kind) for i, e in enumerate(op.effects) if e.lo <= byte < e.hi]
             reads = [i for i, kind in hits if kind in "RA" and not free]
