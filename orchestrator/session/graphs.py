@@ -35,7 +35,7 @@ class Executable:
         """The positions of the nodes that run, in order. A child graph that is switched off has no node that does."""
         for position in self.order:
             node = self.nodes[position]
-            while node.enabled and node.parent in self.places:
+            while node.enabled and node.parent and node.parent in self.places:
                 node = self.nodes[self.places[node.parent]]
             if node.enabled:
                 yield position

@@ -141,6 +141,13 @@ def test_a_graph_that_goes_in_a_circle() -> None:
     assert fed(tracker(), made.data) == f"record {number} (graph_exec): its edges go round in a circle"
 
 
+def test_a_node_without_a_handle_is_in_no_child_graph() -> None:
+    made = program()
+    graph(made, [tails.encode_node(NodeKind.EMPTY, node=number) for number in (0, 1)], [])
+    made.record(Kind.GRAPH_LAUNCH, exec=0xE000)
+    assert fed(tracker(), made.data) is None
+
+
 def test_child_graphs_inside_each_other_without_an_end() -> None:
     made = program()
     nodes = [tails.encode_node(NodeKind.CHILD, node=number, parent=number % 3 + 1) for number in (1, 2, 3)]
