@@ -166,7 +166,7 @@ class Launches:
         if evaluation.opaque is not None:
             return self._opaque(launch, evaluation.opaque)
         effects = self._effects(evaluation)
-        pointers, torn = self._pointers(evaluation, parameters, effects)
+        pointers, torn = self._pointers(evaluation, parameters)
         pins = [*launch.pins, *torn, *self._of_memory(effects, self._memory.device_of(context))]
         unbounded = any(self._unbounded(effect) for effect in effects)
         launch = launch._replace(pins=tuple(dict.fromkeys(pins)), pointers=pointers, unbounded=unbounded,
@@ -209,8 +209,7 @@ class Launches:
                 found.append(Effect(one.kind, lo, hi, one.exact, base.word, base.name))
         return tuple(found)
 
-    def _pointers(self, evaluation: Evaluation, parameters: bytes, effects: Iterable[Effect]
-                  ) -> tuple[tuple[Pointer, ...], list[Reason]]:
+    def _pointers(self, evaluation: Evaluation, parameters: bytes) -> tuple[tuple[Pointer, ...], list[Reason]]:
         """Words to be changed for a replica: those through which something is touched. A word through which two
         allocations may be touched, as it points between them, cannot be."""
         reached: dict[int, set[int]] = {}

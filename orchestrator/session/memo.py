@@ -16,14 +16,13 @@ from orchestrator.session.jobs import Decision, Placed
 from orchestrator.session.journal import Journal
 from orchestrator.session.memory import Memory
 from orchestrator.session.operations import StreamKey
-from orchestrator.session.pattern import WORD, Pattern, Words, starts
+from orchestrator.session.pattern import SIDES, WORD, Pattern, Words, starts
 from orchestrator.session.step_classes import Past
 from orchestrator.session.tally import Tally
-from shim.layout import ffi, lib
+from shim.layout import lib
 from shim.tails import Node
 from shim.wire import Kind, Record, walk
 
-_SIDES = {side: int(ffi.offsetof("struct wire_copy", "body", side.rstrip("_"), "address")) for side in ("to", "from_")}
 _EVENT_BYTES, _STATE_BYTES = 600, 100
 
 
@@ -105,7 +104,7 @@ def learned(data: bytes, journal: Journal, memory: Memory) -> tuple[Pattern, lis
 def _hosts(place: int, at: int, record: Record, memory: Memory) -> dict[str, Host]:
     """The sides of a copy that are in memory which no GPU sees."""
     found = {}
-    for name, offset in _SIDES.items():
+    for name, offset in SIDES.items():
         side = getattr(record.body, name)
         beyond = side.x + side.y * side.pitch + side.z * side.pitch * side.height
         if side.kind == lib.WIRE_SIDE_HOST and memory.find(side.address + beyond) is None:

@@ -144,11 +144,6 @@ class Memory:
                 found.append((a - first + other, b - first + other))
         return found
 
-    @property
-    def aliased(self) -> bool:
-        """Whether any bytes have more than one address."""
-        return bool(self._aliases)
-
     def is_aliased(self, lo: int, hi: int) -> bool:
         """Whether any of these bytes have."""
         return any(first < hi and lo < last for first, last, _ in self._aliases)

@@ -27,7 +27,8 @@ def _at(kind: str, *members: str) -> int:
 
 _SEQUENCE, _TICKS = _at("head", "sequence"), _at("head", "ticks")
 _COPY, _COPIED = _at("copy", "body", "content"), ffi.sizeof("struct wire_copy")
-_SIDES = {"to": _at("copy", "body", "to", "address"), "from_": _at("copy", "body", "from", "address")}
+SIDES = {"to": _at("copy", "body", "to", "address"), "from_": _at("copy", "body", "from", "address")}
+"""Where the addresses of a copy's sides stand in its record, by the names of the sides."""
 _OUTCOME_OF, _OUTCOME = _at("outcome", "of"), _at("outcome", "content")
 _DATA, _DATA_TAIL = _at("data", "content"), ffi.sizeof("struct wire_data")
 _OPERATION, _OPERATIONS = layout("wire_memory_operation").size, ffi.sizeof("struct wire_memory_operations")
@@ -78,7 +79,7 @@ class Pattern:
                 self.free(at + _COPY, _CONTENT)
                 self.free(at + _COPIED, body.inline_bytes)
                 for side in host:
-                    self.free(at + _SIDES[side], WORD)
+                    self.free(at + SIDES[side], WORD)
             case Kind.OUTCOME:
                 self.free(at + _OUTCOME_OF, WORD)
                 self._numbers.append(at + _OUTCOME_OF)
