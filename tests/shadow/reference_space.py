@@ -109,6 +109,9 @@ class ReferenceSpace(Space):
     def remove(self, address: int) -> None:
         self.memory.free(address)
 
+    def close(self) -> None:
+        """Its bytes are arrays, which go by themselves."""
+
     def physical(self, size: int) -> npt.NDArray[np.uint8]:
         return np.full(-(-size // ALIGN) * ALIGN, FRESH, np.uint8)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
@@ -44,41 +45,42 @@ class Loaded(Protocol):
         """Run a kernel to its end. Raises Fault."""
 
 
-class Space:
+class Space(ABC):
     """What both kinds have in common. Allocations may touch each other, and copies go across them."""
 
+    @abstractmethod
     def load(self, text: bytes) -> Loaded:
         """A copy of a module, with its variables as they begin."""
-        raise NotImplementedError
 
+    @abstractmethod
     def place(self, address: int, size: int, *, constant: bool = False, physical: Any = None, offset: int = 0) -> None:
         """An allocation at an address: of :data:`FRESH` bytes, or the bytes at ``offset`` of physical memory."""
-        raise NotImplementedError
 
+    @abstractmethod
     def allocate(self, size: int) -> int:
         """An allocation at any address, aligned to 256 bytes, of zeros."""
-        raise NotImplementedError
 
+    @abstractmethod
     def remove(self, address: int) -> None:
         """End an allocation, given by where it begins."""
-        raise NotImplementedError
 
+    @abstractmethod
     def physical(self, size: int) -> Any:
         """Memory that has no address yet."""
-        raise NotImplementedError
 
+    @abstractmethod
     def close(self) -> None:
         """Give everything back."""
 
+    @abstractmethod
     def _piece(self, address: int) -> tuple[int, int] | None:
         """The allocation that holds a byte: its address and size."""
-        raise NotImplementedError
 
-    def _get(self, address: int, size: int) -> bytes:
-        raise NotImplementedError
+    @abstractmethod
+    def _get(self, address: int, size: int) -> bytes: ...
 
-    def _put(self, address: int, data: bytes) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def _put(self, address: int, data: bytes) -> None: ...
 
     def holds(self, address: int) -> bool:
         """Whether there is a byte."""
