@@ -24,7 +24,6 @@ class Stamps:
     def _begin(self) -> None:
         self._order.forget()
         self._streams = Streams()
-        self._made: dict[int, StreamKey] = {}
         self._contexts: dict[int, int] = {}
         self._waiting: dict[int, tuple[int, Clock]] = {}
 
@@ -39,11 +38,8 @@ class Stamps:
             if kind is Kind.EVENT_RECORD:
                 order.event_ended(record.body.event)  # who waits for it joins the capture
         elif kind is Kind.STREAM:
-            body = record.body
-            self._end_stream(body.handle)
-            made = self._made[body.handle] = StreamKey(body.context, body.handle, 0, record.sequence)
-            self._streams.announce(record)
-            order.stream_made(made, body.flags)
+            self._end_stream(record.body.handle)
+            order.stream_made(self._streams.announce(record), record.body.flags)
         elif kind is Kind.EVENT:
             order.event_ended(record.body.handle)
         elif kind is Kind.END:
@@ -102,7 +98,7 @@ class Stamps:
             order.event_ended(body.handle)
         elif body.kind == Kind.CONTEXT:
             order.context_ended(body.handle)
-            self._made = {handle: key for handle, key in self._made.items() if key.context != body.handle}
+            self._streams.end_context(body.handle)
         elif body.kind == Kind.MEMORY and body.stream:
             return order.queued(self._stream(body.stream, record.thread), record.thread)
         elif body.kind in (Kind.MEMORY, Kind.RESERVATION):
@@ -110,13 +106,11 @@ class Stamps:
         return None
 
     def _end_stream(self, handle: int) -> None:
-        ended = self._made.pop(handle, None)
+        ended = self._streams.end(handle)
         if ended is not None:
             self._order.stream_ended(ended)
-            self._streams.end(handle)
 
     def _stream(self, handle: int, thread: int) -> StreamKey:
         """A stream by its handle alone; a default stream is that of the context in which the thread worked last."""
-        if handle not in (LEGACY, PER_THREAD) and handle in self._made:
-            return self._made[handle]
-        return StreamKey(self._contexts.get(thread, 0), handle, thread if handle == PER_THREAD else 0)
+        made = self._streams.announced(handle) if handle not in (LEGACY, PER_THREAD) else None
+        return made or StreamKey(self._contexts.get(thread, 0), handle, thread if handle == PER_THREAD else 0)

@@ -25,18 +25,23 @@ class Streams:
         """Make these the streams that may have work."""
         self.active = dict.fromkeys(active)
 
-    def announce(self, record: Record) -> None:
-        """A record of STREAM."""
+    def announce(self, record: Record) -> StreamKey:
+        """The stream of a record of STREAM."""
         body = record.body
         if len(self._born) >= MOST_STREAMS:
             raise RecordError(record.sequence, "STREAM", f"more than {MOST_STREAMS} streams at the same time")
-        self._born[body.handle] = StreamKey(body.context, body.handle, 0, record.sequence)
+        made = self._born[body.handle] = StreamKey(body.context, body.handle, 0, record.sequence)
         self._keys.clear()
+        return made
 
-    def end(self, handle: int) -> None:
-        """Its handle is no longer this stream's; its work may go on."""
-        self._born.pop(handle, None)
+    def end(self, handle: int) -> StreamKey | None:
+        """The handle is no longer this stream's, which is given if it was announced; its work may go on."""
         self._keys.clear()
+        return self._born.pop(handle, None)
+
+    def announced(self, handle: int) -> StreamKey | None:
+        """The stream that was announced with a handle."""
+        return self._born.get(handle)
 
     def key(self, record: Record) -> StreamKey:
         """Where the work of a record is queued."""
@@ -54,7 +59,7 @@ class Streams:
 
     def named(self, handle: int) -> StreamKey:
         """The stream that a handle means; nothing's, without one."""
-        return self._born.get(handle) or StreamKey(0, handle)
+        return self.announced(handle) or StreamKey(0, handle)
 
     def queued(self, key: StreamKey, sequence: int) -> None:
         """Work was queued. Raises RecordError for a program with more streams at work than anybody can follow."""

@@ -76,7 +76,7 @@ class Tracker:
             self, Session(self._contents, self.memory, self._graphs, self._launches.tables, self._uploaded, self._told,
                           self._module_record), self._placing, placement, self.directory, self._journal)
 
-    def _table(self) -> dict[Kind, Callable[[Record], None]]:
+    def _table(self) -> dict[Kind, Callable[[Record], object]]:
         modules = self._module_record
         return {
             Kind.EPOCH: self._epoch, Kind.DATA: self._data, Kind.OUTCOME: self._outcome, Kind.DEVICE: modules,
